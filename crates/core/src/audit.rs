@@ -1,5 +1,5 @@
-//! Whether a run's record holds together: what it refers to, what it says about itself, and whether its decisions follow
-//! from its evidence. Looking at files and refs is left to the caller.
+//! Audit of a run's record: its references, its consistency, and whether its decisions follow from
+//! its evidence. The caller checks files and refs.
 
 mod digests;
 mod twins;
@@ -21,25 +21,25 @@ use crate::rank::{self, RankedCandidate};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Something that is not as it should be.
+/// Finding of an audit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditFinding {
-    /// What is wrong.
+    /// Description of the problem.
     pub what: String,
-    /// Where: a file, a node, an eval.
+    /// Place of the problem: a file, a node, an eval.
     pub place: String,
-    /// How serious it is.
+    /// Severity of the finding.
     pub severity: FindingSeverity,
-    /// What to do about it.
+    /// Advice for the user.
     pub advice: String,
 }
 
-/// How serious a finding is.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FindingSeverity {
     /// A result of the run cannot be trusted.
     Error,
-    /// Worth knowing; the results stand.
+    /// Worth knowing; the results are valid.
     Warning,
 }
 
@@ -53,7 +53,7 @@ impl fmt::Display for FindingSeverity {
 }
 
 impl AuditFinding {
-    /// A finding that makes a result doubtful.
+    /// Creates a finding that makes a result doubtful.
     #[must_use]
     pub fn new(
         what: impl Into<String>,
@@ -64,25 +64,25 @@ impl AuditFinding {
         Self { what: what.into(), place: place.into(), severity, advice: advice.into() }
     }
 
-    /// The same finding, where the results stand all the same.
+    /// Turns the finding into a warning, which leaves the results valid.
     #[must_use]
     pub fn into_warning(self) -> Self {
         Self { severity: FindingSeverity::Warning, ..self }
     }
 }
 
-/// A file that the record refers to.
+/// File that the record refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileReference {
-    /// The file.
+    /// Path of the file.
     pub path: RunPath,
-    /// What it must contain, where that is recorded.
+    /// Recorded digest of the file, if there is one.
     pub sha256: Option<Sha256>,
-    /// What refers to it.
+    /// Part of the record that refers to the file.
     pub by: String,
 }
 
-/// Every file that the record refers to.
+/// Returns every file that the record refers to.
 #[must_use]
 pub fn recorded_references(facts: &Facts) -> Vec<FileReference> {
     let root = facts.nodes.first().and_then(|root| facts.baseline_of(root));
@@ -97,7 +97,7 @@ pub fn recorded_references(facts: &Facts) -> Vec<FileReference> {
     root.chain(nodes).chain(control).chain(evals).chain(twins::replaced_references(facts)).collect()
 }
 
-/// A copy, and what it was copied from where that is the run's too.
+/// Returns a copied file, and its source if that belongs to the run too.
 fn artifact_references(artifact: &Artifact, by: &str) -> Vec<FileReference> {
     let sha256 = Some(artifact.sha256);
     let paths = [Some(artifact.path.clone()), artifact.source.parse().ok()];
@@ -124,7 +124,7 @@ fn expansion_references(expansion: &Expansion, by: &str) -> Vec<FileReference> {
     std::iter::once(told).chain(untried.iter().map(|idea| idea_reference(idea, by))).collect()
 }
 
-/// Questions, answers, and the files that are kept of both.
+/// Returns the files of a conversation: questions, replies, state, log and summary.
 fn conversation_references(node: &Node) -> Vec<FileReference> {
     let by = format!("conversation c{}", node.id);
     let of = |path, sha256| FileReference { path, sha256, by: by.clone() };
@@ -166,7 +166,7 @@ fn eval_references(eval: &Eval) -> Vec<FileReference> {
 
 const RESTORE_ADVICE: &str = "the journal has the events; restore the run directory from a copy";
 
-/// What the record says about itself that cannot be.
+/// Finds contradictions within the record.
 #[must_use]
 pub fn check_structure(facts: &Facts) -> Vec<AuditFinding> {
     let mut found = Vec::new();
@@ -217,7 +217,7 @@ fn node_findings(facts: &Facts, node: &Node) -> Vec<AuditFinding> {
     found
 }
 
-/// An eval of the control group came of what was asked for it, and one of the tree of what its node was asked.
+/// Checks that an eval is in an expansion of its node or, of the control group, in one of those.
 fn group_finding(facts: &Facts, eval: &Eval) -> Option<AuditFinding> {
     let came_of = |expansion: &Expansion| expansion.eval_ids().any(|id| *id == eval.id);
     let agrees = match eval.group {
@@ -230,7 +230,7 @@ fn group_finding(facts: &Facts, eval: &Eval) -> Option<AuditFinding> {
     })
 }
 
-/// The frontier must be what the closed depths lead to; a run that ended for want of one has none.
+/// Checks that the frontier follows from the closed depths, or is empty if that ended the run.
 fn frontier_finding(facts: &Facts) -> Option<AuditFinding> {
     let promoting = matches!(facts.phase, RunPhase::Promoting { .. });
     let none_left =
@@ -242,7 +242,7 @@ fn frontier_finding(facts: &Facts) -> Option<AuditFinding> {
     })
 }
 
-/// Whether the figures of an eval, computed again from the artifacts, and the decision that follows, are the recorded ones.
+/// Checks that an eval's recorded figures and verdict equal those derived again from its artifacts.
 #[must_use]
 pub fn check_decision(facts: &Facts, eval: &Eval, again: &CandidateScore) -> Option<AuditFinding> {
     let measured = eval.scored_candidate()?;
@@ -269,8 +269,7 @@ pub fn check_decision(facts: &Facts, eval: &Eval, again: &CandidateScore) -> Opt
     })
 }
 
-/// Whether the settings protect what treebeam always protects. Settings that do not were not
-/// written by treebeam.
+/// Checks that the settings protect treebeam's own files: treebeam writes no others.
 #[must_use]
 pub fn check_protection(facts: &Facts) -> Option<AuditFinding> {
     let protect = &facts.settings.protect;
@@ -285,8 +284,7 @@ pub fn check_protection(facts: &Facts) -> Option<AuditFinding> {
     ))
 }
 
-/// Whether a candidate's commit changes only what it may, by the recorded `protect` and by what is
-/// always protected.
+/// Checks that a candidate's commit changes no protected path, by the recorded `protect` or always.
 #[must_use]
 pub fn check_protected_changes(
     facts: &Facts,
@@ -305,7 +303,7 @@ pub fn check_protected_changes(
     ))
 }
 
-/// Whether each closed depth promoted its best.
+/// Checks that each closed depth promoted its best candidates.
 #[must_use]
 pub fn check_beams(facts: &Facts) -> Vec<AuditFinding> {
     let width = facts.max_promoted();
@@ -323,8 +321,8 @@ pub fn check_beams(facts: &Facts) -> Vec<AuditFinding> {
     found
 }
 
-/// The decisions that today's rules would make otherwise, where older ones made them: `today` has the figures that today's rules
-/// give the evals that were scored by older ones.
+/// Finds decisions by older rules that today's rules would change: `today` has the new figures of
+/// the evals that older rules scored.
 #[must_use]
 pub fn decisions_changed_by_rules(
     facts: &Facts,
@@ -395,7 +393,7 @@ fn format_eval_list(evals: &[EvalId]) -> String {
     }
 }
 
-/// The gate's verdict on a decided eval, had it these figures.
+/// Returns the verdict that the gate would give a decided eval with these figures.
 fn verdict_with_figures(
     facts: &Facts,
     eval: &Eval,
@@ -406,7 +404,7 @@ fn verdict_with_figures(
     Some(judge_candidate(scored, files_changed, approval, &facts.settings))
 }
 
-/// Each closed depth with the ids of its evals.
+/// Returns each closed depth with the ids of its evals.
 fn closed_depths(
     facts: &Facts,
 ) -> impl Iterator<Item = (u32, impl Iterator<Item = EvalId>, &ClosedDepth)> {

@@ -1,4 +1,4 @@
-//! What the answers of agents took: calls, tokens, money and time, by role. Nothing here limits it or says it beforehand.
+//! Bills of agents' replies: calls, tokens, money and time, by role. No limits and no estimates.
 
 use crate::role::AgentRole;
 use serde::{Deserialize, Serialize};
@@ -7,12 +7,12 @@ use std::fmt;
 use std::ops::{Add, AddAssign};
 use std::time::Duration;
 
-/// What the answers to some questions took, by role. Roles that answered nothing are not on it.
+/// Bills of some replies by role. Roles without a reply have no entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "BTreeMap<AgentRole, AgentBill>", into = "BTreeMap<AgentRole, AgentBill>")]
 pub struct RoleBills(Vec<(AgentRole, AgentBill)>);
 
-// A list in the order of roles: each eval holds one, of a role or two, and a map takes room for eleven.
+// A list in the order of roles: an eval has one with a role or two; a map takes room for eleven.
 impl From<BTreeMap<AgentRole, AgentBill>> for RoleBills {
     fn from(map: BTreeMap<AgentRole, AgentBill>) -> Self {
         Self(map.into_iter().collect())
@@ -26,13 +26,13 @@ impl From<RoleBills> for BTreeMap<AgentRole, AgentBill> {
 }
 
 impl RoleBills {
-    /// Whether nothing was answered.
+    /// Returns true if there is no reply on any bill.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Puts what one more answer took on it.
+    /// Adds the bill of one more reply.
     pub fn add(&mut self, role: AgentRole, bill: AgentBill) {
         if bill.calls == 0 {
             return;
@@ -45,7 +45,7 @@ impl RoleBills {
         }
     }
 
-    /// All roles together.
+    /// Returns the sum over all roles.
     #[must_use]
     pub fn total(&self) -> AgentBill {
         self.0.iter().fold(AgentBill::default(), |mut sum, (_, bill)| {
@@ -54,7 +54,7 @@ impl RoleBills {
         })
     }
 
-    /// Each role that answered, in the order in which they come to their turn.
+    /// Returns each role with replies, in the order in which the roles act.
     pub fn by_role(&self) -> impl Iterator<Item = (AgentRole, &AgentBill)> {
         self.0.iter().map(|(role, bill)| (*role, bill))
     }
@@ -63,7 +63,7 @@ impl RoleBills {
         self.0.iter().find(|(of, _)| *of == role).map(|(_, bill)| bill)
     }
 
-    /// What came after another one, where this one goes on from it.
+    /// Subtracts an earlier state of the same bills.
     #[must_use]
     pub fn spent_since(&self, before: &Self) -> Self {
         let mut since = Self::default();
@@ -88,23 +88,23 @@ impl<'a> FromIterator<&'a Self> for RoleBills {
     }
 }
 
-/// What some answers took.
+/// Bill of some replies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "BillRecord", into = "BillRecord")]
 pub struct AgentBill {
-    /// How many answers.
+    /// Number of replies.
     pub calls: u32,
-    /// Of how many of them nobody knows the price: what they cost is not in `cost`.
+    /// Number of replies without a known price: `cost` does not include them.
     pub calls_without_price: u32,
-    /// Tokens, as far as that was said.
+    /// Tokens, as far as reported.
     pub usage: TokenUsage,
     /// Money, as far as prices are known.
     pub cost: Cost,
-    /// How long the answers took, in milliseconds, without the waiting for a slot or for a rate limit.
+    /// Duration of the replies in milliseconds, without waiting for a slot or for a rate limit.
     pub millis: u64,
 }
 
-/// A bill as it is written: `flatten` would do the same in JSON alone.
+/// Serialised form of a bill: `flatten` would give the same form, but in JSON only.
 #[derive(Serialize, Deserialize)]
 struct BillRecord {
     calls: u32,
@@ -133,13 +133,13 @@ impl From<AgentBill> for BillRecord {
 }
 
 impl AgentBill {
-    /// How long the answers took.
+    /// Returns the duration of the replies.
     #[must_use]
     pub const fn answer_time(&self) -> Duration {
         Duration::from_millis(self.millis)
     }
 
-    /// What came after another one, where this one goes on from it.
+    /// Subtracts an earlier state of the same bill.
     #[must_use]
     pub const fn spent_since(&self, before: &Self) -> Self {
         Self {
@@ -153,7 +153,7 @@ impl AgentBill {
         }
     }
 
-    /// What they cost, where a price is known at all.
+    /// Returns the cost, or `None` if no reply has a known price.
     #[must_use]
     pub fn known_cost(&self) -> Option<Cost> {
         (self.calls_without_price < self.calls).then_some(self.cost)
@@ -171,19 +171,19 @@ impl AddAssign for AgentBill {
     }
 }
 
-/// What an answer took, in tokens.
+/// Tokens of a reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenUsage {
-    /// What was read, all of it.
+    /// All input tokens.
     pub input: u64,
-    /// How much of that was in a cache.
+    /// Input tokens that were cached.
     pub cached: u64,
-    /// What was written, thoughts included.
+    /// Output tokens, reasoning included.
     pub output: u64,
 }
 
 impl TokenUsage {
-    /// What came after another one, where both were counted from the same beginning.
+    /// Subtracts an earlier count of the same tokens.
     #[must_use]
     pub const fn spent_since(&self, before: &Self) -> Self {
         Self {
@@ -193,7 +193,7 @@ impl TokenUsage {
         }
     }
 
-    /// Read and written.
+    /// Returns the sum of input and output tokens.
     #[must_use]
     pub const fn total_tokens(&self) -> u64 {
         self.input.saturating_add(self.output)
@@ -211,33 +211,33 @@ impl Add for TokenUsage {
     }
 }
 
-/// An amount of money. Counted in millionths of a millionth of a dollar, so that sums are exact.
+/// Amount of money, in millionths of a millionth of a dollar, so that sums are exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Cost(u64);
 
 impl Cost {
-    /// So many millionths of a millionth of a dollar.
+    /// Creates an amount from millionths of a millionth of a dollar.
     #[must_use]
     pub const fn from_pico_dollars(amount: u64) -> Self {
         Self(amount)
     }
 
-    /// So many dollars; what is no amount is none.
+    /// Creates an amount from dollars; negative numbers and NaN give 0.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
     pub fn from_dollars(amount: f64) -> Self {
         Self((amount * 1e12).round() as u64)
     }
 
-    /// In dollars.
+    /// Returns the amount in dollars.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "shown to people")]
     pub fn to_dollars(self) -> f64 {
         self.0 as f64 / 1e12
     }
 
-    /// What is left of it.
+    /// Subtracts an amount; the result is at least 0.
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))

@@ -1,5 +1,5 @@
-//! Conversations with an idea generator: the turns of a branch, where they fork, and what of them is told again. Pure: who
-//! is asked, and where texts lie, is not known here. A conversation stands for itself: it needs no run around it.
+//! Conversations with an idea generator: the turns of a branch, their forks and the replayed
+//! history. Pure: independent of the agent, of where texts are stored, and of a run.
 
 mod pack;
 
@@ -10,29 +10,29 @@ use crate::id::{NodeId, Sha256, TurnId};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// How a generator comes to know what was said before.
+/// Way in which earlier turns are passed to a generator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConversationMode {
-    /// Not at all.
+    /// Earlier turns are not used.
     Off,
-    /// By the provider's own memory where it has one, else by being told again.
+    /// The provider's session if it has one, else replay.
     #[default]
     Auto,
-    /// By the provider's own memory.
+    /// The provider's session keeps them.
     Native,
-    /// By being told again.
+    /// The prompt repeats them.
     Replay,
 }
 
 impl ConversationMode {
-    /// What a run does whose record does not say: it began before there were conversations.
+    /// Returns the mode of runs whose record has none: they predate conversations.
     #[must_use]
     pub const fn default_for_older_runs() -> Self {
         Self::Off
     }
 
-    /// Whether the provider's own memory is used where there is one.
+    /// Returns true if a provider's session is used where there is one.
     #[must_use]
     pub const fn wants_native(self) -> bool {
         matches!(self, Self::Auto | Self::Native)
@@ -50,13 +50,13 @@ impl fmt::Display for ConversationMode {
     }
 }
 
-/// How one question went on from what was said before.
+/// Way in which one question continued the earlier turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ContinuationKind {
-    /// The provider remembers it.
+    /// The provider's session kept them.
     Native,
-    /// It was told again.
+    /// The prompt repeated them.
     Replay,
 }
 
@@ -69,88 +69,88 @@ impl fmt::Display for ContinuationKind {
     }
 }
 
-/// An answer that the provider remembers.
+/// Reply that the provider keeps in a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Continuation {
-    /// The provider's name for it.
+    /// Provider's id of the reply.
     pub id: String,
-    /// How much has been said by then: the next answer is charged for it again.
+    /// Tokens of the conversation so far: the next reply is charged for them again.
     pub tokens: u64,
-    /// What the conversation had taken by then, where the provider counts that and not single answers.
+    /// Usage of the conversation so far, for providers that report totals, not single replies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken: Option<TokenUsage>,
 }
 
-/// One question and answer, as it is recorded.
+/// One question and reply, as recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turn {
-    /// How many ideas were asked for.
+    /// Number of ideas requested.
     pub asked: u32,
-    /// How it went on from the turn before.
+    /// Way in which the question continued the turn before.
     pub way: ContinuationKind,
-    /// The digest of the question.
+    /// Digest of the question.
     pub prompt: Sha256,
-    /// The digest of the answer; none came where there is none.
+    /// Digest of the reply; `None` if there was none.
     pub reply: Option<Sha256>,
-    /// The provider's name for the answer that it went on from.
+    /// Provider's id of the reply that the question continued.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continued: Option<String>,
-    /// What the next question may go on from.
+    /// Session state that the next question may continue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continuation: Option<Continuation>,
-    /// What somebody wrote about older turns, to be told in this one and in those after it.
+    /// Summary of older turns, used in this turn and in those after it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<TurnSummary>,
-    /// What did not go as it was meant to.
+    /// Note on a deviation from the plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// A summary that somebody was asked for, as it is recorded.
+/// Recorded summary that an agent wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnSummary {
-    /// The last turn that it is about.
+    /// Last turn that the summary covers.
     pub until: TurnId,
-    /// Its digest.
+    /// Digest of the summary.
     pub reply: Sha256,
 }
 
-/// A turn as it is remembered.
+/// Earlier turn of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PastTurn {
-    /// Which.
+    /// Id of the turn.
     pub turn_id: TurnId,
-    /// What was asked and what came of it, in one line.
+    /// Question and result in one line.
     pub in_short: String,
-    /// The answer, where it is at hand.
+    /// Text of the reply, if available.
     pub text: Option<String>,
-    /// What the next question may go on from.
+    /// Session state that the next question may continue.
     pub continuation: Option<Continuation>,
 }
 
 impl PastTurn {
-    /// Whether there was an answer of which more than its line is known.
+    /// Returns true if there was a reply of which more than the summary line is known.
     #[must_use]
     pub const fn is_answered(&self) -> bool {
         self.text.is_some() || self.continuation.is_some()
     }
 }
 
-/// A conversation as far as it is remembered: its own turns and those of its lineage up to each fork, the oldest first.
+/// Earlier turns of a conversation: its own and those of its lineage up to each fork, oldest first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Conversation {
-    /// The node that it belongs to, whose number is its name: `c0003` is that of node 3.
+    /// Node that the conversation belongs to and is named after: `c0003` is that of node 3.
     pub node_id: NodeId,
-    /// The turn of another conversation that it goes on from.
+    /// Turn of another conversation that this one continues.
     pub fork_from_turn_id: Option<TurnId>,
-    /// Its turns.
+    /// Turns, oldest first.
     pub turns: Vec<PastTurn>,
 }
 
 impl Conversation {
-    /// One that goes on from a turn of this one, and knows nothing of what came after it; none if this one has no such turn.
+    /// Forks the conversation after a turn, without later turns; `None` if there is no such turn.
     #[must_use]
     pub fn fork_at(&self, node_id: NodeId, at: TurnId) -> Option<Self> {
         let end = self.turns.iter().position(|past| past.turn_id == at)? + 1;
@@ -158,20 +158,20 @@ impl Conversation {
         Some(Self { node_id, fork_from_turn_id: Some(at), turns })
     }
 
-    /// A node that it knows of no turn of: the name of one that forks from it, where nobody else gives it one.
+    /// Returns a node id that no turn here uses: a name for a fork without a node of its own.
     #[must_use]
     pub fn next_node_id(&self) -> NodeId {
         let nodes = self.turns.iter().map(|past| past.turn_id.node).chain([self.node_id]);
         nodes.max().unwrap_or(NodeId::ROOT).next()
     }
 
-    /// Its last turn.
+    /// Returns the id of the last turn.
     #[must_use]
     pub fn latest_turn(&self) -> Option<TurnId> {
         self.turns.last().map(|past| past.turn_id)
     }
 
-    /// The name of its next turn.
+    /// Returns the id of the next turn.
     #[must_use]
     pub fn next_turn(&self) -> TurnId {
         let own = self.turns.iter().rev().find(|past| past.turn_id.node == self.node_id);
@@ -179,7 +179,7 @@ impl Conversation {
         TurnId { node: self.node_id, number }
     }
 
-    /// What the next question goes on from, where the provider remembers all that was answered.
+    /// Returns the session state that the next question continues, if it has the last reply.
     #[must_use]
     pub fn latest_continuation(&self) -> Option<&Continuation> {
         self.turns.iter().rev().find(|past| past.is_answered())?.continuation.as_ref()

@@ -1,5 +1,5 @@
-//! What happened. Past tense, append-only, the only thing that a run's state is made of.
-//! How an event is written to disk is pinned by snapshot tests of the store; fields are only added.
+//! Events of a run: past tense, append-only, the only input of its state. Snapshot tests of the
+//! store pin how an event is written to disk; fields are only added.
 
 mod approval;
 mod budget;
@@ -41,332 +41,331 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Event {
-    /// The run exists.
+    /// The run was created.
     RunStarted(Box<RunStarted>),
-    /// A step that costs something begins; its outcome is an event of its own.
+    /// A step that costs something began; its outcome is a separate event.
     StepStarted {
-        /// Which.
+        /// Step that began.
         step: PaidStep,
-        /// Which try of it, counted from 1; interruptions do not count.
+        /// Number of the attempt, counted from 1; interruptions do not count.
         attempt: u32,
-        /// When.
+        /// Time of the event.
         at: Timestamp,
     },
-    /// The root's own sweep is in, and sound.
+    /// The root's own sweep finished and is valid.
     RootMeasured {
-        /// Its results.
+        /// Results of the sweep.
         baseline: Artifact,
-        /// How many rows were selected.
+        /// Number of selected rows.
         rows: u32,
-        /// What candidates of the root are compared with as their parent, where that is another sweep.
+        /// Results that candidates are compared with as their parent, if from another sweep.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         parent: Option<Artifact>,
-        /// What the protected inputs were then, where there are any.
+        /// Digest of the protected inputs at that time, if there are any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         protected_inputs: Option<Box<Sha256>>,
-        /// The root's files. Older runs do not say.
+        /// Git tree of the root. Older records lack it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tree: Option<GitTree>,
-        /// What its candidates' sweeps are held to. Older runs do not say: protected files and inputs alone.
+        /// Checks that candidates' sweeps must pass; if missing, only protected files and inputs.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         checks: Option<Box<RootChecks>>,
-        /// When.
+        /// Time of the event.
         at: Timestamp,
     },
-    /// The root's own sweep cannot be compared with; it has to be made again.
+    /// The root's own sweep cannot serve as a baseline; it has to be repeated.
     RootRefused {
-        /// What is wrong with it.
+        /// Reason for the refusal.
         why: String,
     },
-    /// A node, or the control group, has its ideas; each that fits the budget becomes an eval.
+    /// A node or the control group received its ideas; each that fits the budget becomes an eval.
     IdeasProposed(Box<IdeasProposed>),
-    /// A node, or the control group, got no ideas.
+    /// A node or the control group received no ideas.
     ProposalFailed {
-        /// Which.
+        /// Node or group concerned.
         #[serde(rename = "node")]
         source: IdeaSource,
-        /// Why.
+        /// Reason for the failure.
         why: String,
-        /// How many turns its conversation took.
+        /// Number of turns used in the conversation.
         turns: u32,
-        /// What the answers took.
+        /// Bills of the replies.
         #[serde(default, skip_serializing_if = "RoleBills::is_empty")]
         bills: RoleBills,
-        /// The turns; nothing is known of them where there is no conversation.
+        /// Recorded turns; empty without a conversation.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         conversation: Vec<Turn>,
-        /// When.
+        /// Time of the event.
         at: Timestamp,
     },
-    /// An idea has become a commit.
+    /// An idea became a commit.
     Implemented {
-        /// Which eval.
+        /// Eval of the idea.
         eval: EvalId,
-        /// The candidate.
+        /// Commit of the candidate.
         commit: Commit,
-        /// The candidate's files. Older runs do not say.
+        /// Git tree of the candidate. Older records lack it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tree: Option<GitTree>,
-        /// How many files it changes against its parent.
+        /// Number of files changed against the parent.
         files_changed: u32,
-        /// How many rounds the coder needed.
+        /// Number of rounds that the coder needed.
         rounds: u32,
-        /// Who let it through. Runs of the first treebeam had no reviewer.
+        /// Approval of the candidate. Runs of the first treebeam had no reviewer.
         #[serde(default)]
         approval: Approval,
-        /// What the answers of this attempt took.
+        /// Bills of the replies of this attempt.
         #[serde(default, skip_serializing_if = "RoleBills::is_empty")]
         bills: RoleBills,
-        /// When.
+        /// Time of the event.
         at: Timestamp,
     },
-    /// A sweep is about to be given to the executor.
+    /// A sweep is about to be submitted to the executor.
     SweepSubmitted {
-        /// What is swept.
+        /// Subject of the sweep.
         subject: SweepSubject,
-        /// Which submission, counted from 1.
+        /// Number of the submission, counted from 1.
         submission: u32,
     },
-    /// A candidate's sweep is in.
+    /// A candidate's sweep finished.
     Swept {
-        /// Which eval.
+        /// Eval of the candidate.
         eval: EvalId,
-        /// Its results.
+        /// Results of the sweep.
         results: Artifact,
-        /// When.
+        /// Time of the event.
         at: Timestamp,
     },
     /// A candidate was compared with its parent and with the root.
     Scored {
-        /// Which eval.
+        /// Eval of the candidate.
         eval: EvalId,
-        /// The figures.
+        /// Figures of the comparison.
         scored: Box<CandidateScore>,
-        /// The older twin with the same git tree whose results these are, in place of an own sweep.
+        /// Older twin with the same git tree, whose results replace the candidate's own sweep.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         same_code_as: Option<SweepSubject>,
-        /// When.
+        /// Time of the event.
         at: Timestamp,
     },
-    /// An eval ended without a score. The run goes on.
+    /// An eval ended without a score. The run continues.
     EvalFailed {
-        /// Which eval.
+        /// Eval that failed.
         eval: EvalId,
-        /// Where and why.
+        /// Stage and reason of the failure.
         failure: EvalFailure,
-        /// What the answers of this attempt took, where it failed before it was a commit.
+        /// Bills of the replies of this attempt, if it failed before the commit.
         #[serde(default, skip_serializing_if = "RoleBills::is_empty")]
         bills: RoleBills,
-        /// When.
+        /// Time of the event.
         at: Timestamp,
     },
-    /// An attempt of an eval failed, and the next one waits for its turn.
+    /// An attempt of an eval failed, and the next one is queued.
     AttemptFailed {
-        /// Which eval.
+        /// Eval that is retried.
         eval: EvalId,
-        /// Which attempt, counted from 1.
+        /// Number of the failed attempt, counted from 1.
         attempt: u32,
-        /// Where and why.
+        /// Stage and reason of the failure.
         failure: EvalFailure,
-        /// What the answers of this attempt took, where it failed before it was a commit.
+        /// Bills of the replies of this attempt, if it failed before the commit.
         #[serde(default, skip_serializing_if = "RoleBills::is_empty")]
         bills: RoleBills,
-        /// When.
+        /// Time of the event.
         at: Timestamp,
     },
-    /// A step was stopped by a budget: nothing more that needs an agent begins at this depth.
+    /// A budget stopped a step: nothing else that needs an agent begins at this depth.
     BudgetReached {
-        /// Which budget.
+        /// Kind of the budget.
         budget: BudgetKind,
-        /// The step: what it was paid for stays.
+        /// Step that was stopped: what was paid for is kept.
         step: PaidStep,
-        /// What its answers have taken so far. Where the step goes on later, its end has them again.
+        /// Bills of the step so far. If the step continues later, its last event repeats them.
         #[serde(default, skip_serializing_if = "RoleBills::is_empty")]
         bills: RoleBills,
     },
-    /// The time is over: nothing more begins at this depth, and only sweeps that run come to their end.
+    /// The deadline passed: nothing else begins at this depth, only running sweeps are finished.
     DeadlinePassed {
-        /// When that was seen.
+        /// Time at which this was noticed.
         at: Timestamp,
     },
-    /// Work of the open depth is done again, because the user wanted it.
+    /// Work of the open depth is repeated at the user's request.
     SentBack(Box<SentBack>),
-    /// The digests of the files that a step has written; the end of the step follows.
+    /// Digests of the files that a step wrote; the event that ends the step follows.
     FilesRecorded(Box<FilesRecorded>),
-    /// Artifacts that were changed on disk are what they were again; evals that were swept
-    /// meanwhile are suspect.
+    /// Changed artifacts were restored; evals that were being swept at the time are suspect.
     ArtifactsRestored(Box<ArtifactsRestored>),
-    /// All evals of a depth have ended; this is what becomes of them.
+    /// All evals of a depth have ended, and their fate is decided.
     DepthClosed {
-        /// Which depth.
+        /// Depth that is closed.
         depth: Depth,
-        /// The gate's word on every scored eval of the tree, in id order.
+        /// Gate verdict on every scored eval of the tree, ordered by id.
         verdicts: Vec<(EvalId, GateVerdict)>,
-        /// The evals to promote, best first.
+        /// Evals to promote, best first.
         beam: Vec<EvalId>,
-        /// Whether the budget left ideas or nodes untried.
+        /// True if the budget left ideas or nodes untried.
         cut_short: bool,
     },
-    /// A candidate has become a node.
+    /// A candidate became a node.
     NodeAdded {
-        /// The node.
+        /// Id of the node.
         node: NodeId,
-        /// The eval that it was.
+        /// Eval of the candidate.
         from: EvalId,
-        /// When.
+        /// Time of the event.
         at: Timestamp,
     },
-    /// A promotion did not work; it is tried again.
+    /// A promotion failed; it will be retried.
     PromotionFailed {
-        /// Which eval.
+        /// Eval of the candidate.
         eval: EvalId,
-        /// Why.
+        /// Reason for the failure.
         why: String,
     },
-    /// Something that is not needed any more is gone.
+    /// A leftover was removed.
     Discarded {
-        /// What.
+        /// Leftover that was removed.
         leftover: Leftover,
     },
-    /// Something that is not needed any more could not be removed; it is tried again.
+    /// A leftover could not be removed; the removal will be retried.
     DiscardDeferred {
-        /// What.
+        /// Leftover concerned.
         leftover: Leftover,
-        /// Why.
+        /// Reason for the failure.
         why: String,
-        /// Not before.
+        /// Earliest time of the next attempt.
         retry_at: Timestamp,
     },
-    /// The user wants these gone, worktrees and refs of nodes among them; they are leftovers from now on.
+    /// The user wants these removed, including those of nodes; they are leftovers from now on.
     RemovalAsked {
-        /// What.
+        /// Things to remove.
         leftovers: Vec<Leftover>,
     },
-    /// The run goes on with another reach; a stopped run is open again.
+    /// The run continues with other limits; a stopped run is open again.
     SettingsChanged {
-        /// From now on.
+        /// New limits.
         reach: RunLimits,
     },
-    /// Others do the work from now on.
+    /// Other agents do the work from now on.
     AgentsChanged {
-        /// They.
+        /// New agents.
         agents: RecordedAgents,
     },
-    /// What is scored and judged from now on goes by other rules. Scored evals of the open depth are to be scored anew.
+    /// Other rules score and judge from now on. Scored evals of the open depth are scored again.
     RulesChanged {
-        /// The version that holds from now on.
+        /// New version of the rules.
         rules_version: RulesVersion,
     },
-    /// Another process goes on with the run, because the one before did not leave cleanly.
+    /// Another process took over the run, because the one before did not exit cleanly.
     #[serde(rename = "lock_takeover")]
     LockTakenOver {
-        /// Who had it; nobody where that could not be read.
+        /// Process that had the run; `None` if that could not be read.
         from: Option<RunnerProcess>,
-        /// Why it could be taken.
+        /// Reason why the takeover was allowed.
         because: TakeoverReason,
-        /// When, on the wall.
+        /// Wall-clock time of the takeover.
         at: Timestamp,
     },
-    /// The journal had lost its name while the run went on, and has it again: nothing of it is lost.
+    /// The journal had lost its name during the run and was restored without loss.
     JournalRestored {
-        /// When that was noticed, on the wall.
+        /// Wall-clock time at which this was noticed.
         at: Timestamp,
     },
-    /// The user asked something of the run while it ran.
+    /// The user made a request while the run was active.
     Asked {
-        /// What.
+        /// Kind of the request.
         wish: UserRequest,
-        /// The message that said so; none where going on with the run said so.
+        /// Message with the request; `None` if a resume made it.
         message: Option<MessageId>,
-        /// When it was read, on the wall.
+        /// Wall-clock time at which the request was read.
         at: Timestamp,
     },
-    /// An idea of the user's has become an eval.
+    /// An idea of the user became an eval.
     IdeaAdded(Box<IdeaAdded>),
-    /// An idea of the user's no longer fits.
+    /// An idea of the user no longer fits and was refused.
     IdeaRefused {
-        /// The message that brought it.
+        /// Message with the idea.
         message: MessageId,
-        /// Its title.
+        /// Title of the idea.
         title: String,
-        /// Why it is not tried.
+        /// Reason for the refusal.
         why: String,
-        /// When it was read, on the wall.
+        /// Wall-clock time at which the message was read.
         at: Timestamp,
     },
-    /// The run is over, unless its reach is changed.
+    /// The run is over, unless its limits are changed.
     Stopped {
-        /// Why.
+        /// Reason for the stop.
         reason: StopReason,
-        /// When.
+        /// Time of the event.
         at: Timestamp,
     },
 }
 
-/// How a run begins.
+/// First event of a run, with its settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunStarted {
-    /// Its name.
+    /// Name of the run.
     pub run: RunId,
-    /// What is behind the ports.
+    /// Kind of world behind the ports.
     pub world: WorldKind,
-    /// The commit that the root is.
+    /// Commit of the root.
     pub root: Commit,
-    /// What its results mean.
+    /// Settings that determine what results mean.
     pub meaning: FixedSettings,
-    /// How far it goes.
+    /// Limits of the run, which may change.
     pub reach: RunLimits,
-    /// Who does the work.
+    /// Agents that do the work.
     #[serde(default)]
     pub agents: RecordedAgents,
-    /// The ideas that it is about; none where agents are asked for them.
+    /// Ideas of the user; `None` if agents generate them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub given: Option<UserIdeas>,
-    /// The run whose answers it goes by; none where agents are asked.
+    /// Run whose recorded replies are used; `None` if agents are called.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replays: Option<RunId>,
-    /// The version of the rules that candidates are scored and judged by. Older runs do not say.
+    /// Version of the rules that score and judge candidates. Older records lack it.
     #[serde(default = "RulesVersion::of_older_records")]
     pub rules_version: RulesVersion,
-    /// When.
+    /// Time of the event.
     pub at: Timestamp,
 }
 
-/// What is behind the ports.
+/// Kind of world behind the ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WorldKind {
     /// No model and no sweep: both are functions of the seed.
     Dry {
-        /// The seed.
+        /// Seed of the dry world.
         seed: u64,
     },
-    /// Agents that are asked and sweeps that are run.
+    /// Agents are called and sweeps are run.
     Real,
 }
 
-/// A step whose beginning is recorded, because it is paid for.
+/// Step whose beginning is recorded, because it costs something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PaidStep {
-    /// Ask for a node's ideas, or for the control group's.
+    /// Generate ideas for a node or for the control group.
     Propose(IdeaSource),
-    /// Implement an eval's idea.
+    /// Implement the idea of an eval.
     Implement(EvalId),
 }
 
-/// What a sweep measures.
+/// Code state that a sweep measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SweepSubject {
     /// The root.
     Root,
-    /// A candidate.
+    /// The candidate of an eval.
     Eval(EvalId),
 }
 
 impl SweepSubject {
-    /// Where its worktree is.
+    /// Returns the place of the subject's worktree.
     #[must_use]
     pub const fn code_place(self) -> CodePlace {
         match self {
@@ -385,15 +384,15 @@ impl fmt::Display for SweepSubject {
     }
 }
 
-/// A stage of an eval.
+/// Stage of an eval at which it can fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EvalStage {
-    /// From the idea to a commit.
+    /// Implementation, from the idea to a commit.
     Implement,
     /// Tests and sweep.
     Sweep,
-    /// Comparing.
+    /// Comparison of the results.
     Score,
 }
 
@@ -407,35 +406,35 @@ impl fmt::Display for EvalStage {
     }
 }
 
-/// Where and why an eval failed.
+/// Stage and reason of an eval's failure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EvalFailure {
-    /// At which stage.
+    /// Stage at which the eval failed.
     pub stage: EvalStage,
-    /// What kind of failure.
+    /// Kind of the failure.
     pub kind: FailureKind,
-    /// What happened, for a person.
+    /// Description of the failure for people.
     pub message: String,
 }
 
-/// What kind of failure.
+/// Kind of an eval's failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
-    /// The agent gave no usable answer.
+    /// The agent gave no usable reply.
     Agent,
     /// No patch of the coder applied.
     Patch,
-    /// The reviewer rejected it to the end.
+    /// The reviewer rejected every round.
     Rejected,
-    /// The change touches what is protected.
+    /// The change touches a protected path.
     Protected,
-    /// Protected inputs are not what they were for the root. Of several sweeps that ran then, nobody knows whose doing it was.
+    /// Protected inputs differ from those that the root was measured with. With several sweeps
+    /// running, the cause is unknown.
     Inputs,
-    /// Artifacts of the run changed while it was swept. Of several sweeps that ran then, any can
-    /// have changed them.
+    /// Artifacts of the run changed during the sweep, due to any of the sweeps that were running.
     Artifacts,
-    /// The change changes nothing.
+    /// The commit has no changes.
     NoChange,
     /// The worktree could not be set up.
     Setup,
@@ -443,7 +442,7 @@ pub enum FailureKind {
     Tests,
     /// The sweep failed.
     Sweep,
-    /// Its answers and commands took too long together.
+    /// Replies and commands together exceeded the time limit.
     Timeout,
     /// The sweep left no results.
     NoResults,

@@ -1,4 +1,4 @@
-//! What was measured: the figures that decisions rest on. Plain facts, no judgement.
+//! Measured figures that decisions rest on. Plain facts, no judgement.
 
 use crate::id::{RunPath, Sha256};
 use crate::measure::UserPath;
@@ -7,45 +7,45 @@ use crate::rules_version::RulesVersion;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A copy of a file that a decision rests on.
+/// Copy of a file that a decision rests on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Artifact {
-    /// Where the copy lies, below `artifacts/`.
+    /// Path of the copy, below `artifacts/`.
     pub path: RunPath,
-    /// Its digest.
+    /// Digest of the copy.
     pub sha256: Sha256,
-    /// What it was copied from: a path in the run, or one of the user's, seen from the repository's top, after `repo:`.
+    /// Source of the copy: a path in the run, or `repo:` and a path from the repository's top.
     pub source: String,
 }
 
-/// What a source begins with that the run did not measure.
+/// Prefix of a source that the run did not measure.
 const USER_SOURCE_PREFIX: &str = "repo:";
 
 impl Artifact {
-    /// The same, as a copy of a file of the user's.
+    /// Replaces the source with a file of the user's.
     #[must_use]
     pub fn with_user_source(self, file: &UserPath) -> Self {
         Self { source: format!("{USER_SOURCE_PREFIX}{file}"), ..self }
     }
 
-    /// The file of the user's that it was copied from; none: the run measured it.
+    /// Returns the user's file that this is a copy of, or `None` if the run measured it.
     #[must_use]
     pub fn user_source(&self) -> Option<&str> {
         self.source.strip_prefix(USER_SOURCE_PREFIX)
     }
 }
 
-/// How good a candidate looks against one baseline.
+/// Grade of a candidate against one baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Grade {
-    /// Clearly better.
+    /// Clearly better than the baseline.
     Strong,
-    /// Better.
+    /// Better than the baseline.
     Promising,
-    /// About the same.
+    /// About as good as the baseline.
     Mixed,
-    /// Worse.
+    /// Worse than the baseline.
     Weak,
 }
 
@@ -60,22 +60,22 @@ impl fmt::Display for Grade {
     }
 }
 
-/// Why a recommendation is as it is.
+/// Reason for a recommendation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RecommendationReason {
     /// The primary metric is worse by more than its threshold.
     PrimaryMetricRegressed,
-    /// These guarded columns are worse by more than their threshold.
+    /// Guarded columns are worse by more than their threshold.
     RiskRegressed(Vec<String>),
-    /// Enough got better.
+    /// Enough metrics improved.
     NetImprovement,
-    /// Not enough got better.
+    /// Too few metrics improved.
     InsufficientSignal,
 }
 
 impl RecommendationReason {
-    /// What it is called, whatever the columns.
+    /// Returns the name of the reason, without its columns.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -99,142 +99,143 @@ impl fmt::Display for RecommendationReason {
     }
 }
 
-/// The verdict of the metrics.
+/// Verdict of the metrics on a candidate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Recommendation {
-    /// Whether to go on from here.
+    /// True if the search should continue from this candidate.
     pub should_explore: bool,
-    /// How good it looks.
+    /// Grade of the candidate.
     pub grade: Grade,
-    /// The weighted relative improvement; 0 with no metric behind it.
+    /// Weighted relative improvement; 0 if no metric was used.
     pub score: Finite,
-    /// How many metrics got better.
+    /// Number of metrics that improved.
     pub positive_signals: u32,
-    /// How many got worse.
+    /// Number of metrics that got worse.
     pub negative_signals: u32,
-    /// How many both sides had.
+    /// Number of metrics that both sides have.
     pub metrics_used: u32,
-    /// Why.
+    /// Reasons for the verdict.
     pub reasons: Vec<RecommendationReason>,
 }
 
 impl Recommendation {
-    /// Whether the primary metric regressed beyond its threshold.
+    /// Returns true if the primary metric regressed beyond its threshold.
     #[must_use]
     pub fn has_primary_regression(&self) -> bool {
         self.reasons.contains(&RecommendationReason::PrimaryMetricRegressed)
     }
-    /// Whether a guarded metric regressed beyond its threshold.
+    /// Returns true if a guarded metric regressed beyond its threshold.
     #[must_use]
     pub fn has_risk_regression(&self) -> bool {
         self.reasons.iter().any(|reason| matches!(reason, RecommendationReason::RiskRegressed(_)))
     }
 }
 
-/// The primary metric compared configuration by configuration.
+/// Comparison of the primary metric by configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PairedDifference {
-    /// How many configurations both sides have.
+    /// Number of configurations that both sides have.
     pub pairs: u32,
-    /// The mean difference, positive is better.
+    /// Mean difference; positive is better.
     pub mean_difference: Finite,
-    /// How many got better.
+    /// Number of configurations that improved.
     pub wins: u32,
-    /// How many got worse.
+    /// Number of configurations that got worse.
     pub losses: u32,
-    /// The lower end of the 95 % bootstrap interval of the mean difference.
+    /// Lower end of the 95 % bootstrap interval of the mean difference.
     pub low: Finite,
-    /// Its upper end.
+    /// Upper end of the 95 % bootstrap interval of the mean difference.
     pub high: Finite,
 }
 
-/// A candidate against one baseline.
+/// Comparison of a candidate with one baseline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
-    /// How many rows of the baseline were used.
+    /// Number of rows of the baseline that were used.
     pub baseline_rows_used: u32,
-    /// How many rows of the candidate were used.
+    /// Number of rows of the candidate that were used.
     pub candidate_rows_used: u32,
-    /// The verdict of the metrics.
+    /// Verdict of the metrics.
     pub recommendation: Recommendation,
-    /// The primary's change, positive is better whatever its direction.
+    /// Change of the primary metric; positive is better, whatever the metric's direction.
     pub primary_delta: Option<Finite>,
-    /// Configuration by configuration; none with fewer than two pairs.
+    /// Comparison by configuration; `None` with fewer than two pairs.
     pub paired: Option<PairedDifference>,
-    /// The primary's means. Figures of the first rules do not have them.
+    /// Means of the primary metric. Records of the first rules lack them.
     #[serde(default)]
     pub primary_means: Option<PrimaryMeans>,
 }
 
-/// The primary metric's mean on both sides of a comparison, whatever its direction.
+/// Mean of the primary metric on both sides of a comparison, in the metric's own direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PrimaryMeans {
-    /// The baseline's.
+    /// Mean of the baseline.
     pub baseline: Finite,
-    /// The candidate's.
+    /// Mean of the candidate.
     pub candidate: Finite,
 }
 
-/// How many configurations were expected, and what became of them.
+/// Counts of expected, successful and failed configurations of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SweepCompleteness {
-    /// With a limit N: N; without: the fewest rows that will do.
+    /// The limit N, or without a limit the minimum number of rows.
     pub expected_count: u32,
-    /// Distinct expected configurations that are ok.
+    /// Number of distinct expected configurations that are ok.
     pub ok_count: u32,
-    /// Selected rows that are not ok.
+    /// Number of selected rows that are not ok.
     pub error_count: u32,
 }
 
-/// Whether a candidate's CSV has the form of a sweep.
+/// Deviations of a candidate's CSV from the form of a sweep.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResultsForm {
-    /// Rows that are shorter or longer than the header.
+    /// Number of rows that are shorter or longer than the header.
     pub ragged_rows: u32,
-    /// Rows that repeat an id.
+    /// Number of rows that repeat an id.
     pub duplicate_ids: u32,
-    /// Ids that the root does not have.
+    /// Number of ids that the root does not have.
     #[serde(default)]
     pub unknown_ids: u32,
     /// Invariant columns that differ from the root's.
     pub changed_invariants: Vec<String>,
-    /// Configured metrics without a number in a configuration in which the parent has one.
+    /// Configured metrics without a number in a configuration where the parent has one.
     #[serde(default)]
     pub lost_numbers: Vec<LostNumbers>,
-    /// Columns of the form that the root has and the candidate lacks.
+    /// Required columns that the root has and the candidate lacks.
     #[serde(default)]
     pub missing_columns: Vec<String>,
-    /// The lines of the first rows that are shorter or longer than the header.
+    /// Line numbers of the first rows that are shorter or longer than the header.
     #[serde(default)]
     pub ragged_lines: Vec<u64>,
-    /// The first ids that rows repeat.
+    /// First ids that are repeated.
     #[serde(default)]
     pub repeated_ids: Vec<String>,
 }
 
-/// A metric that has no number where the parent has one. Its mean is that of the others: it may look better for it.
+/// Metric without a number where the parent has one. Its mean is taken over the other rows, which
+/// may make it look better.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LostNumbers {
-    /// The metric.
+    /// Name of the metric.
     pub column: String,
-    /// In how many configurations.
+    /// Number of configurations concerned.
     pub rows: u32,
 }
 
-/// Everything that the gate and the rank look at.
+/// All figures that the gate and the rank depend on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CandidateScore {
-    /// Against the parent node's own sweep.
+    /// Comparison with the parent node's own sweep.
     pub vs_parent: Comparison,
-    /// Against the root's.
+    /// Comparison with the root's sweep.
     pub vs_root: Comparison,
-    /// Whether all configurations are there.
+    /// Counts of the expected configurations.
     pub completeness: SweepCompleteness,
-    /// Whether the file is what a sweep writes.
+    /// Deviations from the form of a sweep.
     pub form: ResultsForm,
-    /// Whether any configured metric differs from the parent's in any row.
+    /// True if any configured metric differs from the parent's in any row.
     pub has_effect: bool,
-    /// The version of the rules that these figures were made by.
+    /// Version of the rules that these figures were made by.
     #[serde(default = "RulesVersion::of_older_records")]
     pub rules_version: RulesVersion,
 }

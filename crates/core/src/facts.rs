@@ -1,5 +1,4 @@
-//! What is known about a run: plain data, readable by everyone, changed by nobody but
-//! [`State::apply`](crate::state::State::apply).
+//! Facts of a run: plain data that only [`State::apply`](crate::state::State::apply) changes.
 
 mod context;
 mod conversation_turns;
@@ -36,164 +35,164 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Everything that is known about a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Facts {
-    /// Its name.
+    /// Name of the run.
     pub run: RunId,
-    /// What is behind the ports.
+    /// Kind of world behind the ports.
     pub world: WorldKind,
-    /// When it began.
+    /// Time at which the run began.
     pub created_at: Timestamp,
-    /// What its results mean.
+    /// Settings that determine what results mean.
     pub settings: FixedSettings,
-    /// How far it goes.
+    /// Limits of the run, which may change.
     pub limits: RunLimits,
-    /// Who does the work.
+    /// Agents that do the work.
     pub agents: RecordedAgents,
-    /// Those who did it before, the first ones first.
+    /// Agents that did the work before, oldest first.
     pub former_agents: Vec<FormerAgents>,
-    /// The ideas that it is about; none where agents are asked for them.
+    /// Ideas of the user; `None` if agents generate them.
     pub user_ideas: Option<UserIdeas>,
-    /// The run whose answers it goes by, where nobody is asked.
+    /// Run whose recorded replies are used instead of new ones.
     pub replays: Option<RunId>,
-    /// The version of the rules that candidates of the open depth are scored and judged by.
+    /// Version of the rules that score and judge candidates of the open depth.
     pub rules_version: RulesVersion,
-    /// The root's own sweep.
+    /// Sweep of the root.
     pub baseline: RootBaseline,
     /// All nodes, by id.
     pub nodes: Vec<Node>,
     /// All evals, by id.
     pub evals: EvalList,
-    /// What was tried on the root for comparison: at most once at each depth.
+    /// Expansions of the control group: at most one at each depth.
     pub control: Vec<Expansion>,
-    /// The depth that is open, or the next one.
+    /// Open depth, or the next one to open.
     pub depth: Depth,
-    /// The nodes that are expanded at this depth, in the order of their ids.
+    /// Nodes that are expanded at this depth, ordered by id.
     pub frontier: Vec<NodeId>,
-    /// The depths that are closed, in order.
+    /// Closed depths, in order.
     pub closed: Vec<ClosedDepth>,
-    /// What the run is at.
+    /// Current phase of the run.
     pub phase: RunPhase,
-    /// The budget that was reached, until the user says something else.
+    /// Budget that was reached, until the user changes it.
     pub reached_budget: Option<ReachedBudget>,
-    /// What is on disk and no longer needed.
+    /// Files and refs that are on disk and no longer needed.
     pub leftovers: BTreeMap<Leftover, RemovalState>,
-    /// What nodes had and have no more, because the user wanted it so.
+    /// Worktrees and refs of nodes that were removed at the user's request.
     pub removed: BTreeSet<Leftover>,
-    /// What depends on how often the run was interrupted, and on nothing else.
+    /// Counts and records that depend only on how often the run was interrupted.
     pub history: RunHistory,
 }
 
-/// Agents in whose place others came.
+/// Agents that were replaced during the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FormerAgents {
-    /// Who they were.
+    /// Settings of the replaced agents.
     pub agents: RecordedAgents,
-    /// What all answers of the run had taken by then.
+    /// Bills of all replies of the run up to the replacement.
     pub spent: RoleBills,
 }
 
-/// The root's own sweep.
+/// State of the root's own sweep.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RootBaseline {
-    /// Not there yet.
+    /// No results yet.
     Unmeasured,
-    /// The last one could not be compared with.
+    /// The last results cannot serve as a baseline.
     Refused {
-        /// What was wrong with it.
+        /// Reason for the refusal.
         why: String,
     },
-    /// There, and sound.
+    /// Measured and valid.
     Measured {
-        /// The results.
+        /// Results of the sweep.
         results: Artifact,
-        /// How many rows were selected.
+        /// Number of selected rows.
         rows: u32,
-        /// What candidates of the root are compared with as their parent, where that is another sweep.
+        /// Results that candidates are compared with as their parent, if from another sweep.
         parent: Option<Artifact>,
-        /// What the protected inputs were then, where there are any.
+        /// Digest of the protected inputs at that time, if there are any.
         protected_inputs: Option<Box<Sha256>>,
-        /// The root's files. Older runs do not say.
+        /// Git tree of the root. Older records lack it.
         tree: Option<GitTree>,
-        /// What candidates' sweeps are held to. Older runs do not say.
+        /// Checks that candidates' sweeps must pass. Older records lack them.
         checks: Option<Box<RootChecks>>,
-        /// When.
+        /// Time of the measurement.
         at: Timestamp,
     },
 }
 
-/// A code state that was kept.
+/// Code state that was kept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// Its name.
+    /// Id of the node.
     pub id: NodeId,
-    /// Where it comes from.
+    /// Origin of the node.
     pub origin: NodeOrigin,
-    /// How deep in the tree.
+    /// Depth in the tree.
     pub depth: Depth,
-    /// Its code.
+    /// Commit with the node's code.
     pub commit: Commit,
-    /// When it became one.
+    /// Time at which the node was created.
     pub created_at: Timestamp,
-    /// What was tried on it: once, again at a later depth where the frontier stayed, or again at the same depth where the
-    /// user wanted other ideas.
+    /// Expansions of the node: one, more at later depths if the frontier stayed, or more at one
+    /// depth if the user requested other ideas.
     pub expansions: Vec<Expansion>,
 }
 
-/// Where a node comes from.
+/// Origin of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeOrigin {
     /// The user's commit.
     Root,
-    /// A candidate.
+    /// A promoted candidate.
     Promoted {
-        /// The node that it was tried on.
+        /// Node that the candidate was tried on.
         parent: NodeId,
-        /// The eval that it was.
+        /// Eval of the candidate.
         from: EvalId,
-        /// The parent's last turn at that time: where its conversation forks off.
+        /// Last turn of the parent at that time, where the node's conversation forks.
         forked_at: TurnId,
     },
 }
 
-/// One expansion of a node, or what was asked for the control group at one depth.
+/// Expansion of a node, or of the control group at one depth.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expansion {
-    /// At which depth.
+    /// Depth of the expansion.
     pub depth: Depth,
-    /// When it was begun.
+    /// Time at which the expansion began.
     pub started_at: Timestamp,
-    /// How it stands.
+    /// State of the ideas.
     pub ideas: ExpansionIdeas,
-    /// The evals that the user's own ideas became, apart from those that were asked for.
+    /// Evals of ideas that the user added, apart from the generated ones.
     pub added: Vec<EvalId>,
-    /// What the answers took.
+    /// Bills of the generator's replies.
     pub bills: RoleBills,
-    /// What is known of its turns; nothing where there was no conversation.
+    /// Recorded turns; empty without a conversation.
     pub conversation: Vec<Turn>,
 }
 
-/// The ideas of one expansion.
+/// State of the ideas of one expansion.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExpansionIdeas {
-    /// Asked for.
+    /// Requested from the generator.
     Asked,
-    /// There.
+    /// Received from the generator.
     Proposed {
-        /// The evals that they became.
+        /// Evals made from the ideas.
         evals: Vec<EvalId>,
-        /// Those that the budget left untried.
+        /// Ideas that the budget left untried.
         untried: Vec<Idea>,
-        /// Those that were skipped.
+        /// Repeated ideas that were skipped.
         repeats: Vec<RepeatedIdea>,
-        /// How many turns it took.
+        /// Number of turns used.
         turns: u32,
-        /// What the generator was told.
+        /// Context in the generator's prompt.
         context: StoredContext,
     },
-    /// None came.
+    /// No ideas were received.
     Failed {
-        /// Why.
+        /// Reason for the failure.
         why: String,
-        /// How many turns it took.
+        /// Number of turns used.
         turns: u32,
     },
 }
@@ -201,199 +200,199 @@ pub enum ExpansionIdeas {
 /// One idea tried on one node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Eval {
-    /// Its name.
+    /// Id of the eval.
     pub id: EvalId,
-    /// The node that it is tried on.
+    /// Node that the idea is tried on.
     pub parent: NodeId,
-    /// Whether it may become a node, or is tried for comparison.
+    /// Part of the run: only evals of the tree may become nodes.
     pub group: EvalGroup,
-    /// The depth at which it is tried.
+    /// Depth at which the idea is tried.
     pub depth: Depth,
-    /// What is tried.
+    /// Idea that is tried.
     pub idea: Idea,
-    /// Which try of it, counted from 1; interruptions do not count.
+    /// Number of the attempt, counted from 1; interruptions do not count.
     pub attempt: u32,
-    /// Why the attempts before this one failed, oldest first.
+    /// Failures of the earlier attempts, oldest first.
     pub failures: Vec<EvalFailure>,
-    /// A candidate that is there already and is to be measured, where nobody is asked for another. Nothing once that begins.
+    /// Existing candidate to be measured again without calling agents. `None` once that begins.
     pub again: Option<Box<Candidate>>,
-    /// What the answers of each attempt took, the first one first, as far as any took something.
+    /// Bills of the replies of each attempt, oldest first, up to the last attempt with a bill.
     pub bills: Vec<RoleBills>,
-    /// When it was created.
+    /// Time at which the eval was created.
     #[serde(with = "packed::time")]
     pub queued_at: Timestamp,
-    /// How it stands.
+    /// Stage of the eval.
     pub stage: Stage,
 }
 
-/// How an eval stands. Each stage carries what it knows.
+/// Stage of an eval, with the data known at that stage.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Stage {
-    /// Waiting.
+    /// Waiting to begin.
     Queued,
-    /// Being implemented since.
+    /// Being implemented since this time.
     Implementing(#[serde(with = "packed::time")] Timestamp),
-    /// Committed.
+    /// Candidate committed.
     Implemented(Box<Candidate>),
-    /// Being swept.
+    /// Candidate being swept.
     Sweeping(Box<Candidate>),
-    /// Swept.
+    /// Sweep finished.
     Swept(Box<Candidate>, Box<Artifact>),
-    /// Compared. An eval of the control group comes no further.
+    /// Candidate scored. An eval of the control group ends here.
     Scored(Box<ScoredCandidate>),
-    /// Judged, with its depth.
+    /// Candidate judged, when its depth closed.
     Decided(Box<ScoredCandidate>, StoredVerdict, CandidateFate),
     /// Ended without a score.
     Failed {
-        /// When it was begun.
+        /// Time at which the eval began.
         #[serde(with = "packed::time")]
         started_at: Timestamp,
-        /// What it had got to.
+        /// Candidate, if the eval got that far.
         work: Option<Box<Candidate>>,
-        /// Where and why it ended.
+        /// Stage and reason of the failure.
         failure: Box<EvalFailure>,
-        /// When it ended.
+        /// Time at which the eval failed.
         #[serde(with = "packed::time")]
         at: Timestamp,
     },
-    /// Closed with its depth, because a budget was reached before its end.
+    /// Closed with its depth, because a budget was reached first.
     Unfinished {
-        /// When it was begun, if it was.
+        /// Time at which the eval began, if it did.
         #[serde(with = "packed::time_if_any")]
         started_at: Option<Timestamp>,
-        /// Which budget.
+        /// Budget that was reached.
         budget: BudgetKind,
     },
-    /// Compared, and evaluated again under another id: its figures stay on record and count no more.
+    /// Scored, then evaluated again under another id: the figures stay, and no longer count.
     Superseded(Box<ScoredCandidate>, EvalId),
-    /// Never begun: its node was asked for another idea in its place.
+    /// Never begun: another idea was requested in its place.
     SetAside,
 }
 
-/// A candidate's code.
+/// Code of a candidate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Candidate {
-    /// When it was begun.
+    /// Time at which the implementation began.
     #[serde(with = "packed::time")]
     pub started_at: Timestamp,
-    /// When it was committed. Manifests of older runs do not say.
+    /// Time of the commit. Manifests of older runs lack it.
     #[serde(with = "packed::time_if_any")]
     pub implemented_at: Option<Timestamp>,
-    /// The candidate.
+    /// Commit of the candidate.
     pub commit: Commit,
-    /// How many files it changes against its parent.
+    /// Number of files changed against the parent.
     pub files_changed: u32,
-    /// How many rounds the coder needed.
+    /// Number of rounds that the coder needed.
     pub rounds: u32,
-    /// Who let it through.
+    /// Approval of the candidate.
     pub approval: Approval,
-    /// The attempt that made it. A later one may measure it again.
+    /// Attempt that made the candidate. A later one may measure it again.
     pub made_in: u32,
-    /// The candidate's files. Older runs do not say.
+    /// Git tree of the candidate. Older records lack it.
     pub tree: Option<GitTree>,
-    /// The older twin with the same git tree whose results stand for this candidate's own sweep.
+    /// Older twin with the same git tree, whose results replace the candidate's own sweep.
     pub same_code_as: Option<SweepSubject>,
 }
 
-/// A candidate with its figures.
+/// Candidate with its figures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ScoredCandidate {
-    /// Its code.
+    /// Code of the candidate.
     pub work: Candidate,
-    /// Its sweep.
+    /// Results of the candidate's sweep.
     #[serde(with = "packed::results")]
     pub results: Artifact,
-    /// Its figures.
+    /// Figures of the candidate.
     pub scored: CandidateScore,
-    /// When it was compared.
+    /// Time at which the candidate was scored.
     #[serde(with = "packed::time")]
     pub at: Timestamp,
 }
 
-/// What became of a judged candidate.
+/// Fate of a judged candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CandidateFate {
-    /// Not among the best of its depth.
+    /// Dropped: outside the best of its depth.
     Dropped,
-    /// Among the best; its node is being made.
+    /// Among the best of its depth; its node is not made yet.
     Chosen,
-    /// It is this node now.
+    /// Promoted to this node.
     Promoted(NodeId),
 }
 
-/// A depth that is over.
+/// Record of a closed depth.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClosedDepth {
-    /// The nodes that were expanded.
+    /// Nodes that were expanded.
     pub expanded: Vec<NodeId>,
-    /// The id after its last eval.
+    /// Id after the last eval of the depth.
     pub evals_end: EvalId,
-    /// How many of its evals failed.
+    /// Number of failed evals.
     pub failed: u32,
-    /// Those that were promoted, best first.
+    /// Promoted evals, best first.
     pub beam: Vec<EvalId>,
-    /// Whether the budget left ideas or nodes untried.
+    /// True if the budget left ideas or nodes untried.
     pub cut_short: bool,
 }
 
-/// What the run is at.
+/// Phase of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunPhase {
-    /// The root's sweep is being made.
+    /// The root is being swept.
     Measuring,
-    /// Ideas are asked for and tried.
+    /// Ideas are generated and tried.
     Searching,
-    /// The best of a depth become nodes.
+    /// The best candidates of a depth become nodes.
     Promoting {
-        /// Those that are not nodes yet, best first.
+        /// Evals that are not nodes yet, best first.
         left: Vec<EvalId>,
     },
-    /// It is over.
+    /// The run is over.
     Stopped {
-        /// Why.
+        /// Reason for the stop.
         reason: StopReason,
-        /// Since when.
+        /// Time of the stop.
         at: Timestamp,
     },
 }
 
-/// A budget that was reached.
+/// Budget that was reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReachedBudget {
-    /// Which.
+    /// Kind of the budget.
     pub budget: BudgetKind,
-    /// The steps of the open depth that it stopped.
+    /// Steps of the open depth that the budget stopped.
     pub refused: BTreeSet<PaidStep>,
 }
 
 impl ReachedBudget {
-    /// It has stopped nothing yet.
+    /// Creates the record of a budget that has stopped no step yet.
     #[must_use]
     pub const fn new(budget: BudgetKind) -> Self {
         Self { budget, refused: BTreeSet::new() }
     }
 }
 
-/// How the removal of a leftover stands.
+/// State of the removal of a leftover.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RemovalState {
-    /// Not wanted: the user asked to keep it.
+    /// The user wants to keep it.
     Kept,
-    /// To be done.
+    /// Removal is due.
     Due,
-    /// Tried, and to be tried again.
+    /// Removal failed and will be retried.
     Deferred {
-        /// How often it was tried.
+        /// Number of attempts.
         attempts: u32,
-        /// Why it did not work.
+        /// Reason for the last failure.
         why: String,
-        /// Not before.
+        /// Earliest time of the next attempt.
         retry_at: Timestamp,
     },
 }
 
 impl Node {
-    /// The node that it was tried on.
+    /// Returns the node that this one was tried on.
     #[must_use]
     pub const fn parent(&self) -> Option<NodeId> {
         match self.origin {
@@ -402,31 +401,31 @@ impl Node {
         }
     }
 
-    /// How many turns its conversation has.
+    /// Counts the turns of the node's conversation.
     #[must_use]
     pub fn turn_count(&self) -> u32 {
         self.expansions.iter().map(Expansion::turn_count).sum()
     }
 
-    /// The last turn of its conversation; turn 0 stands for the fork itself.
+    /// Returns the last turn of the node's conversation; turn 0 is the fork itself.
     #[must_use]
     pub fn latest_turn(&self) -> TurnId {
         TurnId { node: self.id, number: self.turn_count() }
     }
 
-    /// Its expansion at this depth.
+    /// Returns the node's last expansion, if it is of this depth.
     #[must_use]
     pub fn expansion_at(&self, depth: Depth) -> Option<&Expansion> {
         self.expansions.last().filter(|expansion| expansion.depth == depth)
     }
 
-    /// Whether asking for its ideas failed at this depth.
+    /// Returns true if generating ideas failed at this depth.
     #[must_use]
     pub fn got_no_ideas_at(&self, depth: Depth) -> bool {
         self.expansion_at(depth).is_some_and(|e| matches!(e.ideas, ExpansionIdeas::Failed { .. }))
     }
 
-    /// Whether its ideas at this depth are there, or known not to come.
+    /// Returns true if the node's ideas at this depth were received, or generating them failed.
     #[must_use]
     pub fn is_expanded_at(&self, depth: Depth) -> bool {
         self.expansion_at(depth).is_some_and(|e| !matches!(e.ideas, ExpansionIdeas::Asked))
@@ -434,14 +433,14 @@ impl Node {
 }
 
 impl Expansion {
-    /// One that has just begun.
+    /// Creates an expansion that has just begun.
     #[must_use]
     pub fn new(depth: Depth, started_at: Timestamp) -> Self {
         let (added, bills, conversation) = (Vec::new(), RoleBills::default(), Vec::new());
         Self { depth, started_at, ideas: ExpansionIdeas::Asked, added, bills, conversation }
     }
 
-    /// The evals that it became, the user's own last.
+    /// Returns the evals made from the expansion's ideas, the user's own last.
     #[must_use]
     pub fn eval_ids(&self) -> impl DoubleEndedIterator<Item = &EvalId> {
         let asked_for: &[EvalId] = match &self.ideas {
@@ -451,7 +450,7 @@ impl Expansion {
         asked_for.iter().chain(&self.added)
     }
 
-    /// How many turns it took.
+    /// Returns the number of turns that the expansion used.
     #[must_use]
     pub const fn turn_count(&self) -> u32 {
         match self.ideas {

@@ -1,4 +1,4 @@
-//! May this candidate go on? Decided against its parent; every check is recorded with its figures.
+//! The gate: decides against the parent whether a candidate may go on, and records all figures.
 
 mod stored_verdict;
 
@@ -15,56 +15,56 @@ use crate::rules_version::RulesVersion;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The gate's word on one candidate.
+/// Verdict of the gate on one candidate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GateVerdict {
     /// All checks, in order.
     pub checks: Vec<GateCheck>,
-    /// What the candidate is ranked by; none: it is never promoted.
+    /// Score that the candidate is ranked by; without one it is never promoted.
     pub rank_score: Option<Finite>,
 }
 
-/// One thing that a candidate must fulfil.
+/// Result of one check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GateCheck {
-    /// What is checked.
+    /// Rule that is checked.
     pub rule: GateRule,
-    /// Whether it holds.
+    /// True if the rule holds.
     pub passed: bool,
-    /// The figures, in words.
+    /// Figures of the check, as text.
     pub figures: String,
 }
 
-/// What is checked, in this order.
+/// Rules of the gate, in the order in which they are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GateRule {
     /// Approved, committed, tests passed, sweep succeeded.
     Completed,
-    /// What was scored lies in `artifacts/`, with the recorded digest.
+    /// The scored results are in `artifacts/`, with the recorded digest.
     Artifacts,
-    /// Nothing protected was touched.
+    /// No protected path was changed.
     Protected,
-    /// All configurations are there and ok.
+    /// All configurations are present and ok.
     Complete,
-    /// The file is what a sweep writes, and what may not change did not.
+    /// The file has the form of a sweep, and no invariant column changed.
     WellFormed,
     /// The primary metric can be compared.
     PrimaryPresent,
     /// No metric lost a number that the parent has.
     NumbersKept,
-    /// Worth exploring, or mixed.
+    /// Worth exploring, or graded `mixed`.
     Promising,
     /// The primary metric did not get worse.
     PrimaryHeld,
-    /// Something changed at all.
+    /// Some metric differs from the parent's.
     HasEffect,
-    /// It can be ranked.
+    /// A rank score exists.
     Rankable,
 }
 
 impl GateRule {
-    /// What is said when the rule does not hold.
+    /// Returns the code that is reported when the rule does not hold.
     #[must_use]
     pub const fn failure_code(self) -> &'static str {
         match self {
@@ -102,19 +102,19 @@ impl fmt::Display for GateRule {
 }
 
 impl GateVerdict {
-    /// Whether the candidate may go on.
+    /// Returns true if the candidate may go on.
     #[must_use]
     pub fn has_passed(&self) -> bool {
         self.first_failed_check().is_none()
     }
 
-    /// The check that decided against it.
+    /// Returns the first check that failed, which decided against the candidate.
     #[must_use]
     pub fn first_failed_check(&self) -> Option<&GateCheck> {
         self.checks.iter().find(|check| !check.passed)
     }
 
-    /// The first check that failed, or why it passed, in one line.
+    /// Returns the first check that failed, or the reason for passing, in one line.
     #[must_use]
     pub fn reason(&self) -> String {
         if let Some(check) = self.first_failed_check() {
@@ -125,17 +125,17 @@ impl GateVerdict {
     }
 }
 
-/// What of a run's meaning the gate goes by.
+/// Settings of a run that the gate depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GateLimits {
-    /// The smallest part of the rows that must be ok; none where each of N configurations must be.
+    /// Minimum share of ok rows; `None` with a limit N, where all N configurations must be ok.
     min_ok_rate: Option<Finite>,
-    /// How far the primary may fall below the parent's.
+    /// Maximum loss of the primary metric against the parent.
     primary_tolerance: Finite,
 }
 
 impl GateLimits {
-    /// Those of a run.
+    /// Extracts the gate's limits from the settings of a run.
     #[must_use]
     pub fn from_settings(settings: &FixedSettings) -> Self {
         let is_limited = settings.sweep_config_limit.is_some();
@@ -145,7 +145,7 @@ impl GateLimits {
         }
     }
 
-    /// Judges a scored candidate.
+    /// Judges a scored candidate by all rules.
     #[must_use]
     pub fn judge(
         self,
@@ -169,7 +169,7 @@ impl GateLimits {
         GateVerdict { checks, rank_score: rank::rank_score(&scored.vs_root) }
     }
 
-    /// Whether so many rows, of which these are ok, are a whole sweep.
+    /// Returns true if this number of rows, with these counts, is a complete sweep.
     #[must_use]
     pub fn are_rows_complete(self, rows: u32, found: SweepCompleteness) -> bool {
         let SweepCompleteness { expected_count, ok_count, .. } = found;
@@ -182,7 +182,7 @@ impl GateLimits {
         }
     }
 
-    /// The checks that need nothing but the sweeps themselves: from [`GateRule::Complete`] on.
+    /// Runs the checks that need only the sweeps themselves: from [`GateRule::Complete`] on.
     fn check_results(self, scored: &CandidateScore) -> [GateCheck; 8] {
         [
             check_complete(scored, self),
@@ -197,7 +197,7 @@ impl GateLimits {
     }
 }
 
-/// Judges a scored candidate.
+/// Judges a scored candidate by the settings of its run.
 #[must_use]
 pub fn judge_candidate(
     scored: &CandidateScore,
@@ -208,13 +208,13 @@ pub fn judge_candidate(
     GateLimits::from_settings(settings).judge(scored, files_changed, approval)
 }
 
-/// The checks that need nothing but the sweeps themselves: from [`GateRule::Complete`] on.
+/// Runs the checks that need only the sweeps themselves: from [`GateRule::Complete`] on.
 #[must_use]
 pub fn check_results(scored: &CandidateScore, settings: &FixedSettings) -> Vec<GateCheck> {
     GateLimits::from_settings(settings).check_results(scored).into()
 }
 
-/// What the gate says about an eval that never got a score.
+/// Returns the verdict on an eval that failed before it was scored.
 #[must_use]
 pub fn verdict_on_failure(failure: &EvalFailure) -> GateVerdict {
     let figures = format!("failed at {}: {}", failure.stage, failure.kind);
@@ -240,7 +240,7 @@ fn check_complete(scored: &CandidateScore, rules: GateLimits) -> GateCheck {
     new_check(GateRule::Complete, passed, figures)
 }
 
-/// What follows the repeated ids where not all of them are named.
+/// Returns the suffix of a list of repeated ids that is not complete.
 fn more_ids_suffix(form: &ResultsForm) -> &'static str {
     let named = u32::try_from(form.repeated_ids.len()).unwrap_or(u32::MAX);
     if form.duplicate_ids > named { ", …" } else { "" }
@@ -285,10 +285,10 @@ fn to_usize(count: u32) -> usize {
     usize::try_from(count).unwrap_or(usize::MAX)
 }
 
-/// So many columns are named where something is wrong with them.
+/// Maximum number of columns that a check names.
 const MAX_NAMED_COLUMNS: usize = 5;
 
-/// The names of some columns, not all of them where there are many. Verdicts by the first rules name all.
+/// Formats column names, abbreviated if there are many. Verdicts by the first rules name all.
 fn format_columns(columns: &[String], rules: RulesVersion) -> String {
     let more = columns.len().saturating_sub(MAX_NAMED_COLUMNS);
     match columns.get(..MAX_NAMED_COLUMNS) {
@@ -304,7 +304,7 @@ fn check_primary_present(scored: &CandidateScore) -> GateCheck {
     new_check(GateRule::PrimaryPresent, delta.is_some(), format_gain(scored))
 }
 
-/// The primary's gain. Verdicts by the first rules call it its delta.
+/// Formats the gain of the primary metric. Verdicts by the first rules call it its delta.
 fn format_gain(scored: &CandidateScore) -> String {
     let name = match scored.rules_version {
         RulesVersion::First => "delta",
@@ -351,7 +351,8 @@ fn check_primary_held(scored: &CandidateScore, tolerance: Finite) -> GateCheck {
     new_check(GateRule::PrimaryHeld, passed, figures)
 }
 
-/// The configurations that both sides have, where these are not all: a mean over others may rise while each of them falls.
+/// Returns the comparison over shared configurations, if these are not all: a mean over different
+/// ones may rise while every shared one falls.
 fn shared_configurations(comparison: &Comparison) -> Option<&PairedDifference> {
     let Comparison { baseline_rows_used, candidate_rows_used, paired, .. } = comparison;
     let rows = baseline_rows_used.max(candidate_rows_used);

@@ -1,45 +1,45 @@
-//! Which part of a run something belongs to: the tree, or the control group that is tried on the root alone, so that there is
-//! something to compare the tree with. Nothing here decides how large either is.
+//! Parts of a run: the tree, and the control group of ideas that are tried on the root only, for
+//! comparison. The size of each is decided elsewhere.
 
 use crate::id::{BadName, NodeId};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Which part of a run an eval belongs to.
+/// Part of a run that an eval belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EvalGroup {
-    /// It may become a node.
+    /// The tree: the eval may become a node.
     #[default]
     Tree,
-    /// It is tried on the root for comparison: neither gated, nor ranked, nor promoted.
+    /// The control group: tried on the root for comparison, not gated, ranked or promoted.
     Control,
 }
 
 impl EvalGroup {
-    /// Whether it is of the tree, as all are in a run without a control group.
+    /// Returns true for the tree, to which all evals of a run without a control group belong.
     #[must_use]
     pub fn is_tree(&self) -> bool {
         *self == Self::Tree
     }
 }
 
-/// What ideas are asked for.
+/// Node or group that ideas are generated for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum IdeaSource {
     /// A node of the tree.
     Node(NodeId),
-    /// The control group: they are tried on the root.
+    /// The control group, whose ideas are tried on the root.
     Control,
 }
 
 impl IdeaSource {
-    /// The word for the control group, where others have a node's id.
+    /// Name of the control group, used in place of a node's id.
     const CONTROL_NAME: &str = "control";
 
-    /// The node that its ideas are tried on.
+    /// Returns the node that the ideas are tried on.
     #[must_use]
     pub const fn node_id(self) -> NodeId {
         match self {
@@ -48,7 +48,7 @@ impl IdeaSource {
         }
     }
 
-    /// What its evals belong to.
+    /// Returns the part of the run that the evals of these ideas belong to.
     #[must_use]
     pub const fn group(self) -> EvalGroup {
         match self {
@@ -58,7 +58,7 @@ impl IdeaSource {
     }
 }
 
-/// As in the names of files and in the record: `0003`, `control`.
+/// Formats the source as in file names and records: `0003`, `control`.
 impl fmt::Display for IdeaSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,5 +1,5 @@
-//! Names of things: runs, nodes, evals, turns, commits, digests, places. Parsed once, believed everywhere.
-//! Nothing here knows where a thing lies on a disk; [`RunPath`] is only a checked relative name.
+//! Names of runs, nodes, evals, turns, commits, digests and places, parsed once and trusted
+//! afterwards. No absolute locations: [`RunPath`] is only a checked relative name.
 
 mod tree;
 
@@ -9,13 +9,13 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 use std::fmt;
 use std::str::FromStr;
 
-/// A name that does not have the form it must have.
+/// Error for a name that does not have the required form.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not {expected}")]
 pub struct BadName {
-    /// What was given.
+    /// Rejected text, at most 80 characters of it.
     pub text: String,
-    /// What it should have been.
+    /// Description of the required form.
     pub expected: &'static str,
 }
 
@@ -23,7 +23,7 @@ fn bad_name(text: &str, expected: &'static str) -> BadName {
     BadName { text: text.chars().take(80).collect(), expected }
 }
 
-/// Gives a type that is written as text its `FromStr`-based conversions, which serde uses.
+/// Implements the `String` conversions that serde uses, for a type that is written as text.
 macro_rules! as_text {
     ($name:ident) => {
         impl TryFrom<String> for $name {
@@ -46,7 +46,7 @@ macro_rules! counted {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(u32);
 
-        // Text for people, a number where nobody reads it.
+        // Text in readable formats, a number in binary ones.
         impl Serialize for $name {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 if serializer.is_human_readable() {
@@ -68,17 +68,17 @@ macro_rules! counted {
         }
 
         impl $name {
-            /// The id with this number.
+            /// Creates the id with this number.
             #[must_use]
             pub const fn new(number: u32) -> Self {
                 Self(number)
             }
-            /// Its number.
+            /// Returns the id's number.
             #[must_use]
             pub const fn number(self) -> u32 {
                 self.0
             }
-            /// The id after this one.
+            /// Returns the id after this one.
             #[must_use]
             pub const fn next(self) -> Self {
                 Self(self.0 + 1)
@@ -103,34 +103,34 @@ macro_rules! counted {
 }
 
 counted!(
-    /// A node: `0000` is the root.
+    /// Id of a node: `0000` is the root.
     NodeId,
     "a node id such as `0003`"
 );
 counted!(
-    /// An eval: the first is `0001`.
+    /// Id of an eval: the first is `0001`.
     EvalId,
     "an eval id such as `0012`"
 );
 
 impl NodeId {
-    /// The node that the run starts from.
+    /// Id of the root, the node that the run starts from.
     pub const ROOT: Self = Self(0);
 }
 
 impl EvalId {
-    /// The first eval of a run.
+    /// Id of the first eval of a run.
     pub const FIRST: Self = Self(1);
 }
 
-/// How deep in the tree: the root has 0.
+/// Depth of a node in the tree: the root has 0.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 pub struct Depth(pub u32);
 
 impl Depth {
-    /// One deeper.
+    /// Returns the depth below this one.
     #[must_use]
     pub const fn next(self) -> Self {
         Self(self.0 + 1)
@@ -143,7 +143,7 @@ impl fmt::Display for Depth {
     }
 }
 
-/// A run's name: short, and safe in a path and in a git ref on every system.
+/// Name of a run: short, and safe in a path and in a git ref on every system.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct RunId(String);
@@ -152,7 +152,7 @@ impl RunId {
     const EXPECTED_FORM: &str =
         "a run id: 1 to 40 letters, digits, `-` or `_`, starting with a letter or digit";
 
-    /// The name as text.
+    /// Returns the name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -172,7 +172,7 @@ impl FromStr for RunId {
     }
 }
 
-/// Names that Windows keeps for itself.
+/// Returns true if Windows reserves the name for a device.
 fn is_windows_device(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let numbered = name.strip_prefix("com").or_else(|| name.strip_prefix("lpt"));
@@ -191,7 +191,7 @@ as_text!(RunId);
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Commit(String);
 
-// Text for people, bytes where nobody reads it.
+// Text in readable formats, bytes in binary ones.
 impl Serialize for Commit {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if serializer.is_human_readable() {
@@ -217,12 +217,12 @@ impl<'de> Deserialize<'de> for Commit {
 }
 
 impl Commit {
-    /// The whole name.
+    /// Returns the full name.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
-    /// The first twelve digits, for people.
+    /// Returns the first twelve digits, for display.
     #[must_use]
     pub fn short_name(&self) -> &str {
         self.0.get(..12).unwrap_or(&self.0)
@@ -248,11 +248,11 @@ impl fmt::Display for Commit {
 }
 as_text!(Commit);
 
-/// A SHA-256 digest.
+/// SHA-256 digest of some bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sha256([u8; 32]);
 
-// Text for people, bytes where nobody reads it.
+// Text in readable formats, bytes in binary ones.
 impl Serialize for Sha256 {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if serializer.is_human_readable() {
@@ -274,25 +274,25 @@ impl<'de> Deserialize<'de> for Sha256 {
 }
 
 impl Sha256 {
-    /// The digest of these bytes.
+    /// Computes the digest of the bytes.
     #[must_use]
     pub fn hash_bytes(bytes: &[u8]) -> Self {
         use sha2::Digest as _;
         Self(sha2::Sha256::digest(bytes).into())
     }
-    /// The digest of these bytes, one after another.
+    /// Computes the digest of the parts, concatenated.
     #[must_use]
     pub fn hash_parts<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
         use sha2::Digest as _;
         let digest = parts.into_iter().fold(sha2::Sha256::new(), sha2::Sha256::chain_update);
         Self(digest.finalize().into())
     }
-    /// A digest that was computed elsewhere, piece by piece.
+    /// Wraps a digest that was computed elsewhere, piece by piece.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
-    /// The digest's bytes.
+    /// Returns the bytes of the digest.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
@@ -329,29 +329,29 @@ impl FromStr for Sha256 {
 }
 as_text!(Sha256);
 
-/// A file of the run, named relative to the run directory with `/` between the parts.
+/// Path of a file of the run, relative to the run directory, with `/` between the parts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct RunPath(String);
 
 impl RunPath {
-    /// A folder of the run directory, by its fixed name.
+    /// Creates the path of a folder of the run directory from its fixed name.
     pub(crate) fn from_folder(folder: &str) -> Self {
         Self(folder.to_owned())
     }
-    /// The path as text.
+    /// Returns the path as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
-    /// The same path, one part longer. What is not safe in a file name becomes `_`.
+    /// Appends a part to the path; characters that are not safe in a file name become `_`.
     #[must_use]
     pub fn join(&self, part: &str) -> Self {
         let safe = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
         let part: String = part.chars().map(safe).collect();
         Self(format!("{}/{}", self.0, part.trim_start_matches('.')))
     }
-    /// Whether this lies below `folder`.
+    /// Returns true if the path lies below `folder`.
     #[must_use]
     pub fn is_below(&self, folder: &str) -> bool {
         self.0.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
@@ -378,13 +378,13 @@ impl fmt::Display for RunPath {
 }
 as_text!(RunPath);
 
-/// One question and answer of a node's conversation, counted from 1: `c0003-t1`.
+/// Id of one turn of a node's conversation, counted from 1: `c0003-t1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct TurnId {
-    /// The node whose conversation it is.
+    /// Node that the conversation belongs to.
     pub node: NodeId,
-    /// Which turn in it.
+    /// Number of the turn in the conversation.
     pub number: u32,
 }
 
@@ -407,23 +407,23 @@ impl FromStr for TurnId {
 }
 as_text!(TurnId);
 
-/// Where a code state lies: a worktree and a ref that go by the same name.
+/// Worktree and ref of a code state, which share a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum CodePlace {
-    /// A node's: worktree `wt/0003`, ref `n0003`.
+    /// A node: worktree `wt/0003`, ref `n0003`.
     Node(NodeId),
-    /// A candidate's: worktree `cand/0012`, ref `e0012`.
+    /// A candidate: worktree `cand/0012`, ref `e0012`.
     Candidate(EvalId),
 }
 
 impl CodePlace {
-    /// The ref's name below `refs/heads/`.
+    /// Returns the name of the ref below `refs/heads/`.
     #[must_use]
     pub fn ref_name(self, run: &RunId) -> String {
         format!("tree/{run}/{self}")
     }
-    /// The worktree's path.
+    /// Returns the path of the worktree, relative to the run directory.
     #[must_use]
     pub fn worktree_path(self) -> RunPath {
         match self {

@@ -1,26 +1,26 @@
-//! An idea as text: its title, its file name, and what makes two ideas the same. Nothing here asks a model.
+//! Ideas as text: title, file name, and the fingerprint that finds repeats. Calls no model.
 
 use crate::id::Sha256;
 use unicode_normalization::UnicodeNormalization as _;
 
-/// The longest slug in a file name: paths must stay short.
+/// Maximum length of the slug in a file name: paths must stay short.
 const MAX_SLUG_CHARS: usize = 40;
-/// The longest title that is kept beside the file.
+/// Maximum length of the title that is kept beside the idea's file.
 pub const MAX_TITLE_CHARS: usize = 100;
 
-/// A part of an idea, by the word that begins it.
+/// Part of an idea.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum IdeaPart {
-    /// What to change, in one line.
+    /// The change in one line.
     Idea,
-    /// Why.
+    /// The reason for the change.
     Rationale,
-    /// What to change, file by file.
+    /// The change, file by file.
     RequiredChanges,
 }
 
 impl IdeaPart {
-    /// The word, as it is asked for.
+    /// Returns the key of the part, as prompts request it.
     #[must_use]
     pub const fn key(self) -> &'static str {
         match self {
@@ -31,19 +31,19 @@ impl IdeaPart {
     }
 }
 
-/// A line that begins a part.
+/// Line that begins a part of an idea.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartHeading<'a> {
-    /// Which part.
+    /// Part that the line begins.
     pub part: IdeaPart,
-    /// Whether it is counted, as in `Idea 2:`.
+    /// True if the key has a number, as in `Idea 2:`.
     pub is_numbered: bool,
-    /// What stands behind the colon.
+    /// Text after the colon.
     pub rest: &'a str,
 }
 
-/// What a line begins, if it begins a part. Markdown around the key does not count: headings, bullets, numbers, quotes,
-/// emphasis, cells of a table.
+/// Parses a line that begins a part of an idea. Markdown around the key is ignored: headings,
+/// bullets, numbers, quotes, emphasis, table cells.
 #[must_use]
 pub fn parse_part_heading(line: &str) -> Option<PartHeading<'_>> {
     let (key, rest) = strip_markdown_start(line).split_once(':')?;
@@ -63,10 +63,10 @@ pub fn parse_part_heading(line: &str) -> Option<PartHeading<'_>> {
     Some(PartHeading { part, is_numbered: !number.is_empty(), rest: strip_markdown_end(rest) })
 }
 
-/// What Markdown puts around words.
+/// Markdown characters that may surround words.
 const MARKDOWN_MARKS: [char; 5] = ['*', '_', '`', '|', ' '];
 
-/// A line without the Markdown that it begins with.
+/// Strips the Markdown at the start of a line.
 fn strip_markdown_start(line: &str) -> &str {
     let noise = |c: char| MARKDOWN_MARKS.contains(&c) || "#>-+•\t".contains(c);
     let line = line.trim_start_matches(noise);
@@ -77,7 +77,7 @@ fn strip_markdown_start(line: &str) -> &str {
     }
 }
 
-/// What stands behind a key, without the end of what was put around both.
+/// Strips, from the text after a key, the end of the Markdown that surrounds key and text.
 fn strip_markdown_end(rest: &str) -> &str {
     let rest =
         rest.trim_start_matches(['*', '_', ' ', '\t']).trim_end_matches(['|', ' ', '\t', '\r']);
@@ -87,7 +87,7 @@ fn strip_markdown_end(rest: &str) -> &str {
     }
 }
 
-/// The first line of the `IDEA:` part, or the first line that says anything.
+/// Returns the first line of the `IDEA:` part, or else the first line that is not empty.
 #[must_use]
 pub fn idea_title(text: &str) -> String {
     let says_something = |line: &&str| !line.is_empty();
@@ -104,13 +104,15 @@ fn idea_line_text(line: &str) -> Option<&str> {
     Some(begun.rest.trim_matches(['*', ' ']))
 }
 
-/// `007_wider_window.md`: ordered by number, readable, safe on every file system.
+/// Builds the file name of an idea, such as `007_wider_window.md`: ordered by number, readable,
+/// safe on every file system.
 #[must_use]
 pub fn idea_file_name(number: u32, title: &str) -> String {
     format!("{number:03}_{}.md", title_slug(title))
 }
 
-/// `u07_wider_window.md`: an idea of the user's, after all that were asked for and never one of their names.
+/// Builds the file name of a user's idea, such as `u07_wider_window.md`: sorted after the generated
+/// ideas and never equal to one of their names.
 #[must_use]
 pub fn user_idea_file_name(number: u32, title: &str) -> String {
     format!("u{number:02}_{}.md", title_slug(title))
@@ -132,12 +134,13 @@ fn title_slug(title: &str) -> String {
     if slug.is_empty() { "idea".to_owned() } else { slug.to_owned() }
 }
 
-/// What is left of an idea when its form does not count: Unicode form, line ends, white space, blank lines, bullets, case.
+/// Reduces an idea to its content: Unicode form, line ends, white space, blank lines, bullets and
+/// case are normalised.
 #[must_use]
 pub fn normalise_idea(text: &str) -> String {
     let composed: String = text.nfc().collect();
     let lines = composed.lines().map(normalise_line).filter(|line| !line.is_empty());
-    // A letter may have one sign of its own in lower case alone.
+    // Composed again: a letter may have a composed form in lower case only.
     lines.collect::<Vec<_>>().join("\n").nfc().collect()
 }
 
@@ -153,7 +156,7 @@ fn normalise_line(line: &str) -> String {
     }
 }
 
-/// Two ideas with the same fingerprint are the same idea.
+/// Computes the fingerprint of an idea; two ideas with equal fingerprints count as the same idea.
 #[must_use]
 pub fn idea_fingerprint(text: &str) -> Sha256 {
     Sha256::hash_bytes(normalise_idea(text).as_bytes())
@@ -231,7 +234,7 @@ mod tests {
                 prop_assert!(name.strip_suffix(".md").is_some_and(|stem| !stem.ends_with('_')), "{name}");
                 let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '.';
                 prop_assert!(name.chars().all(plain) && name.matches('.').count() == 1, "{name}");
-                // A name that Windows keeps for a device has no number before it.
+                // With a number before it, a device name of Windows is an ordinary name.
                 prop_assert!(name.starts_with(|c: char| c.is_ascii_digit() || c == 'u'), "{name}");
             }
         }

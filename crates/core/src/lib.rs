@@ -1,11 +1,18 @@
-//! Facts and decisions of treebeam. Pure: no files, processes, environment, clock, threads, git, network or JSON text.
+//! Facts and decisions of treebeam, as pure functions and plain data. No files, processes,
+//! environment, clock, threads, git, network or JSON text.
 //!
 //! # Layout
-//! [`id`] and [`num`] are the vocabulary, [`policy`] and [`measure`] what the user asked for, [`evidence`] what was measured and
-//! [`event`] what happened, [`group`] to which part of the run, [`path`] where things lie. [`facts`] are what is known, [`state`] the fold that makes them and [`plan`] what to do next. The judgements:
-//! [`sweep`] reads a results CSV, [`score`] and [`paired`] compare two of them, [`gate`] and [`rank`] decide by the rules of a [`rules_version`], [`versus`] compares the tree with its control group, [`mod@luck`] the best with what chance would show,
-//! [`bill`] is what the answers of agents took, by [`role`]; [`protect`] and [`idea`] say what may be changed and what was tried before, [`audit`] checks a whole run.
-//! [`conversation`] is what a branch has said and is told again. [`tuner`] is the agent that needs no model. [`root_checks`] is what follows for candidates from the root's own sweep. [`mod@nearest`] finds the name that a mistyped one was meant to be.
+//! - Vocabulary: [`id`], [`num`], [`role`], [`group`] (tree or control group), [`path`] (files of a
+//!   run), [`rules_version`].
+//! - Input: [`policy`] and [`measure`] (what the user set), [`evidence`] (what was measured),
+//!   [`event`] (what happened).
+//! - Search: [`facts`] (what is known), [`state`] (the fold of events into facts), [`plan`] (what
+//!   to do next).
+//! - Judgements: [`gate`], [`rank`], [`root_checks`] (checks that follow from the root's own
+//!   sweep), [`protect`] (what may be changed), [`idea`] (what was tried before), [`audit`] (checks
+//!   a whole run).
+//! - Agents: [`bill`] (what their replies cost), [`conversation`] (the turns of a branch).
+//!   [`nearest`] suggests a known name for a mistyped one.
 
 pub mod audit;
 pub mod bill;

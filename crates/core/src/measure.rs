@@ -1,49 +1,48 @@
-//! How a code state is measured: the user's commands, where they run and what they find there. Who runs them, and how, is
-//! the executor's business.
+//! Measurement settings: commands, working folders and inputs. The executor runs the commands.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What is run to measure a code state, and what it finds. Runs of the first treebeam do not say.
+/// Settings of how a code state is measured. The records of the first treebeam lack them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MeasureSettings {
-    /// Run first in each worktree.
+    /// Command that runs first in each worktree.
     pub setup_command: Option<CommandLine>,
-    /// Must succeed before the sweep.
+    /// Command that must succeed before the sweep.
     pub test_command: Option<CommandLine>,
-    /// Where the tests run, below the worktree.
+    /// Working folder of the tests, relative to the worktree.
     pub test_cwd: Option<WorktreePath>,
-    /// Writes the results.
+    /// Command that writes the results CSV.
     pub sweep_command: Option<CommandLine>,
-    /// Where the sweep runs, below the worktree.
+    /// Working folder of the sweep, relative to the worktree.
     pub sweep_cwd: Option<WorktreePath>,
-    /// The sweep's own flag for the limit N.
+    /// Flag of the sweep command for the limit N.
     pub sweep_config_limit_flag: Option<CommandWord>,
-    /// Where a sweep writes its results that does not heed the variables, below the worktree.
+    /// Results CSV of a sweep that ignores the environment variables, relative to the worktree.
     pub results_csv: Option<WorktreePath>,
-    /// Where the root's results lie already: the sweep is not run for it.
+    /// Existing results of the root: its sweep is not run.
     pub baseline_csv: Option<UserPath>,
-    /// Where those lie that candidates are compared with as the root's, if not the same.
+    /// Existing root results that candidates are compared with, if not those of `baseline_csv`.
     pub root_baseline_csv: Option<UserPath>,
-    /// Names of variables that the commands get.
+    /// Names of the environment variables that are passed to the commands.
     pub pass_env: Vec<VariableName>,
-    /// Paths of the repository that git does not track and that each worktree needs.
+    /// Untracked paths of the repository that each worktree needs.
     pub inputs: Vec<WorktreePath>,
 }
 
-/// What is wrong with a setting of these.
+/// Error for an invalid measurement setting.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BadMeasure(String);
 
-/// A line for the shell, or a program with its arguments.
+/// Command of the user: a shell line, or a program with its arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "RawCommandLine", untagged)]
 pub enum CommandLine {
-    /// For the shell.
+    /// A line for the system's shell.
     Shell(String),
-    /// As it is.
+    /// A program and its arguments, run without a shell.
     Program(Vec<String>),
 }
 
@@ -74,7 +73,7 @@ impl TryFrom<RawCommandLine> for CommandLine {
 }
 
 impl CommandLine {
-    /// The same command with a flag and its value after it.
+    /// Appends a flag and its value to the command.
     #[must_use]
     pub fn with_flag(self, flag: &CommandWord, value: u32) -> Self {
         match self {
@@ -86,7 +85,7 @@ impl CommandLine {
         }
     }
 
-    /// The program and its arguments, with the system's shell where it is one's line.
+    /// Returns the program and its arguments; a shell line is run by the system's shell.
     #[must_use]
     pub fn to_argv(&self) -> Vec<String> {
         let shell = |words: [&str; 2], line: &String| {
@@ -108,7 +107,7 @@ macro_rules! text {
         pub struct $name(String);
 
         impl $name {
-            /// The text.
+            /// Returns the text.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -139,7 +138,7 @@ macro_rules! text {
 }
 
 text! {
-    /// A path inside a worktree, with `/`. That at the end of a folder is left out.
+    /// Path inside a worktree, with `/` between the parts. A trailing `/` is dropped.
     WorktreePath,
     |text| {
         let text = text.strip_suffix('/').unwrap_or(text);
@@ -152,14 +151,14 @@ text! {
 }
 
 text! {
-    /// A path of the user's, relative to the repository's top or absolute.
+    /// Path that the user gave, absolute or relative to the repository's top.
     UserPath,
     |text| (!text.is_empty() && !text.contains(['\0', '\n'])).then_some(text),
     "a path"
 }
 
 text! {
-    /// One word of a command line.
+    /// Single argument of a command line.
     CommandWord,
     |text| {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_.=/".contains(c);
@@ -169,7 +168,7 @@ text! {
 }
 
 text! {
-    /// The name of a variable.
+    /// Name of an environment variable.
     VariableName,
     |text| {
         let first = text.chars().next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');

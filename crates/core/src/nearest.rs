@@ -1,6 +1,7 @@
-//! Which known names a mistyped one may have meant. No dictionary, no sounds: only the edit distance.
+//! Suggestions for a mistyped name, by edit distance alone: no dictionary, no phonetics.
 
-/// The few names nearest to `wanted`, nearest first; names that have little in common with it are left out.
+/// Returns the names nearest to `wanted`, nearest first; names that differ in more than half of
+/// their letters are left out.
 #[must_use]
 pub fn nearest_names(wanted: &str, names: &[impl AsRef<str>]) -> Vec<String> {
     const MAX_NEAREST: usize = 3;
@@ -15,10 +16,10 @@ pub fn nearest_names(wanted: &str, names: &[impl AsRef<str>]) -> Vec<String> {
     ranked.into_iter().take(MAX_NEAREST).map(|(_, name)| name.to_owned()).collect()
 }
 
-/// Names are compared up to here.
+/// Maximum number of characters of a name that are compared.
 const MAX_COMPARED_CHARS: usize = 200;
 
-/// How many letters must be put in, left out or replaced to make one of the other.
+/// Counts the letters to insert, delete or replace to turn one name into the other.
 fn edit_distance(from: &[char], to: &str) -> usize {
     let mut row: Vec<usize> = (0..=from.len()).collect();
     for (line, letter) in to.chars().take(MAX_COMPARED_CHARS).enumerate() {

@@ -1,36 +1,37 @@
-//! Numbers that can be compared: finite by construction, so that a NaN never wins a place.
+//! Numbers that can be compared: finite by construction, so that a NaN never wins a rank.
 
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 use std::fmt;
 
-/// A real number that is neither NaN nor infinite; `-0.0` is `0.0`. Checked once, where numbers enter.
+/// Real number, neither NaN nor infinite; `-0.0` is `0.0`. Checked once, where numbers enter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(try_from = "f64", into = "f64")]
 pub struct Finite(f64);
 
 impl Finite {
-    /// Nothing.
+    /// The number zero.
     pub const ZERO: Self = Self(0.0);
 
-    /// The number, if it is one.
+    /// Returns the number, or `None` if it is NaN or infinite.
     #[must_use]
     pub fn new(number: f64) -> Option<Self> {
         number.is_finite().then_some(Self(number + 0.0))
     }
-    /// The number to six significant digits, for words: the record has it whole.
+    /// Formats the number with six significant digits, for messages: the record has all digits.
     #[must_use]
     pub fn to_short_string(self) -> String {
         Self(format!("{:.5e}", self.0).parse().unwrap_or(self.0)).to_exact_string()
     }
-    /// The shortest text that reads back as the same number, with an exponent where the digits would run long.
+    /// Formats the number as the shortest text that parses to the same number, with an exponent
+    /// where the digits would run long.
     #[must_use]
     pub fn to_exact_string(self) -> String {
         let size = self.0.abs();
         let readable = size == 0.0 || (1e-5..1e16).contains(&size);
         if readable { self.0.to_string() } else { format!("{:e}", self.0) }
     }
-    /// The number as the machine has it.
+    /// Returns the number as an `f64`.
     #[must_use]
     pub const fn get(self) -> f64 {
         self.0
@@ -61,7 +62,7 @@ impl From<Finite> for f64 {
     }
 }
 
-/// A number that is NaN or infinite stood where a finite one must.
+/// Error for a NaN or infinite number where a finite one is required.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a number here must be finite")]
 pub struct NotFinite;

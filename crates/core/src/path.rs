@@ -1,53 +1,53 @@
-//! Where the files of a run lie, relative to its directory. One place, so that writers, readers and reports agree.
+//! Paths of a run's files, relative to its directory, so that writers, readers and reports agree.
 
 use crate::event::SweepSubject;
 use crate::group::IdeaSource;
 use crate::id::{EvalId, NodeId, RunPath};
 
-/// What a sweep calls its results.
+/// File name of the results CSV of a sweep.
 pub const RESULTS_CSV: &str = "meta_config_sweep_results.csv";
-/// What candidates are compared with as the root's, where the user names it apart.
+/// Name of the root's results CSV for comparing candidates, if the user sets a separate one.
 pub const ROOT_BASELINE_CSV: &str = "root_baseline.csv";
-/// What a finished job leaves in its folder.
+/// Name of the file that a finished job leaves in its folder.
 pub const EVAL_RESULT_FILE: &str = "eval_result.json";
-/// The whole change of a candidate, in the folder of the attempt that made it.
+/// Name of the file with a candidate's complete diff, in the folder of the attempt that made it.
 pub const CANDIDATE_DIFF_FILE: &str = "candidate.diff";
-/// The most that is kept of it, in bytes.
+/// Maximum size of a candidate's diff file, in bytes.
 pub const MAX_CANDIDATE_DIFF_BYTES: usize = 16 << 20;
-/// How an eval compares with the root, in its experiment.
+/// Name of the file that compares an eval with the root, in the eval's experiment folder.
 pub const SCORING_ROOT_FILE: &str = "scoring_root.json";
-/// The inputs as they were when the root was measured, in the root's experiment.
+/// Name of the list of inputs at the time the root was measured, in the root's experiment folder.
 pub const ROOT_INPUTS_FILE: &str = "inputs.list";
-/// What the commands of a job wrote to their outputs, each where there was one.
+/// Names of the files with the output of a job's commands; each exists only if there was any.
 pub const LOG_FILES: [&str; 3] = ["setup.log", "tests.log", "sweep.log"];
-/// The copies that decisions rest on.
+/// Folder of the copied files that decisions rest on.
 pub const ARTIFACTS_FOLDER: &str = "artifacts";
-/// What was said in each branch.
+/// Folder of the conversations of all branches.
 pub const CONVERSATIONS_FOLDER: &str = "conversations";
 
 fn named_subfolder(parent: &str, name: &impl ToString) -> RunPath {
     RunPath::from_folder(parent).join(&name.to_string())
 }
 
-/// The ideas of all nodes, a folder for each.
+/// Returns the folder of the ideas of all nodes, with a subfolder for each.
 #[must_use]
 pub fn all_ideas_folder() -> RunPath {
     RunPath::from_folder("node_ideas")
 }
 
-/// The ideas of a node.
+/// Returns the folder of a node's ideas.
 #[must_use]
 pub fn node_ideas_folder(node: NodeId) -> RunPath {
     named_subfolder("node_ideas", &node)
 }
 
-/// The ideas of a node, or of the control group.
+/// Returns the folder of the ideas of a node or of the control group.
 #[must_use]
 pub fn ideas_folder(source: IdeaSource) -> RunPath {
     named_subfolder("node_ideas", &source)
 }
 
-/// What the generator was told at the n-th expansion of a node, or of the control group, counted from 1.
+/// Returns the prompt context of a node's or the control group's n-th expansion, from 1.
 #[must_use]
 pub fn prompt_context_file(source: IdeaSource, expansion: u32) -> RunPath {
     let name = match expansion {
@@ -57,25 +57,25 @@ pub fn prompt_context_file(source: IdeaSource, expansion: u32) -> RunPath {
     ideas_folder(source).join(&name)
 }
 
-/// What a node came to on results that the search never saw.
+/// Returns the file with a node's results on held-out data, which the search never sees.
 #[must_use]
 pub fn holdout_file(node: NodeId) -> RunPath {
     named_subfolder("holdout", &format!("{node}.csv"))
 }
 
-/// An eval's own folder.
+/// Returns the folder of an eval.
 #[must_use]
 pub fn eval_folder(eval: EvalId) -> RunPath {
     named_subfolder("eval", &eval)
 }
 
-/// Prompts, replies, diffs, logs and scores of an eval.
+/// Returns the folder of an eval's prompts, replies, diffs, logs and scores.
 #[must_use]
 pub fn experiment_folder(eval: EvalId) -> RunPath {
     self::eval_folder(eval).join("experiment")
 }
 
-/// What was asked and answered in one attempt of an eval, counted from 1: each has a place of its own.
+/// Returns the folder of the prompts and replies of one attempt of an eval, counted from 1.
 #[must_use]
 pub fn attempt_folder(eval: EvalId, number: u32) -> RunPath {
     match number {
@@ -84,7 +84,7 @@ pub fn attempt_folder(eval: EvalId, number: u32) -> RunPath {
     }
 }
 
-/// The folder that belongs to a swept code state.
+/// Returns the folder of a swept code state.
 #[must_use]
 pub fn subject_folder(subject: SweepSubject) -> RunPath {
     match subject {
@@ -93,19 +93,19 @@ pub fn subject_folder(subject: SweepSubject) -> RunPath {
     }
 }
 
-/// The list of the inputs as they were when the root was measured.
+/// Returns the list of the inputs at the time the root was measured.
 #[must_use]
 pub fn root_inputs_file() -> RunPath {
     subject_folder(SweepSubject::Root).join("experiment").join(ROOT_INPUTS_FILE)
 }
 
-/// The fresh output folder of one submission, counted from 1.
+/// Returns the new output folder of one submission, counted from 1.
 #[must_use]
 pub fn submission_folder(subject: SweepSubject, number: u32) -> RunPath {
     subject_folder(subject).join(&format!("s{number}"))
 }
 
-/// The name, below `artifacts/`, of the copy of a sweep's results, at which attempt, counted from 1.
+/// Returns the name, below `artifacts/`, of the results CSV of one sweep attempt, counted from 1.
 #[must_use]
 pub fn artifact_name(subject: SweepSubject, attempt: u32) -> String {
     match attempt {
@@ -114,37 +114,37 @@ pub fn artifact_name(subject: SweepSubject, attempt: u32) -> String {
     }
 }
 
-/// The state of a node's conversation: what the next question goes on from.
+/// Returns the file with the state of a node's conversation, which its next question continues.
 #[must_use]
 pub fn conversation_state(node: NodeId) -> RunPath {
     named_subfolder(CONVERSATIONS_FOLDER, &format!("c{node}.json"))
 }
 
-/// The log of a node's conversation, one turn to a line.
+/// Returns the log of a node's conversation, one turn per line.
 #[must_use]
 pub fn conversation_log(node: NodeId) -> RunPath {
     named_subfolder(CONVERSATIONS_FOLDER, &format!("c{node}.jsonl"))
 }
 
-/// What was said in a node's conversation, in short.
+/// Returns the file with the summary of a node's conversation.
 #[must_use]
 pub fn conversation_summary(node: NodeId) -> RunPath {
     named_subfolder(CONVERSATIONS_FOLDER, &format!("c{node}_summary.md"))
 }
 
-/// Where a damaged file of a conversation is put by.
+/// Returns the path to which a damaged file of a conversation is moved.
 #[must_use]
 pub fn damaged_conversation(name: &str) -> RunPath {
     named_subfolder(CONVERSATIONS_FOLDER, &"damaged").join(name)
 }
 
-/// The name of the question for a summary that comes before a question for ideas.
+/// Returns the name of the summary question that precedes a question for ideas.
 #[must_use]
 pub fn summary_question_name(key: &str) -> String {
     format!("{key}-summary")
 }
 
-/// The name of a question for ideas: of which expansion, and which of its turns, both counted from 1.
+/// Returns the name of a question for ideas; expansions, and the turns of each, are counted from 1.
 #[must_use]
 pub fn idea_question_name(source: IdeaSource, expansion: u32, turn: u32) -> String {
     match source {
@@ -153,13 +153,13 @@ pub fn idea_question_name(source: IdeaSource, expansion: u32, turn: u32) -> Stri
     }
 }
 
-/// Where the answer to such a question is kept.
+/// Returns the file with the reply to a question for ideas.
 #[must_use]
 pub fn idea_reply_file(node: NodeId, question: &str) -> RunPath {
     node_ideas_folder(node).join("calls").join(&format!("{question}.txt"))
 }
 
-/// Where such a question is kept, as it was asked.
+/// Returns the file with the prompt of a question for ideas.
 #[must_use]
 pub fn idea_prompt_file(node: NodeId, question: &str) -> RunPath {
     node_ideas_folder(node).join("calls").join(&format!("{question}_prompt.txt"))

@@ -1,5 +1,5 @@
-//! What to do next, and what an outcome means. Pure: the same state and the same running steps give the same moves.
-//! Nothing here waits, and nothing depends on what finished first.
+//! Planning: the next moves of a run, as a pure function of state and running steps. Nothing waits
+//! here, and nothing depends on the order of finishing.
 
 mod accept;
 mod close;
@@ -28,42 +28,42 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 
-/// An effect: the world must be asked.
+/// Effect that needs the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Step {
-    /// Ask for a node's ideas, or for the control group's.
+    /// Generate ideas for a node or for the control group.
     Propose(IdeaSource),
     /// Turn an idea into a commit.
     Implement(EvalId),
-    /// Give a sweep to the executor.
+    /// Submit a sweep to the executor.
     Sweep(SweepSubject),
     /// Compare a candidate with its parent and with the root.
     Score(EvalId),
     /// Turn a candidate into a node.
     Promote(EvalId),
-    /// Remove what is no longer needed.
+    /// Remove a leftover.
     Discard(Leftover),
 }
 
-/// What the loop is to do.
+/// Next action of the loop.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PlanMove {
-    /// Start this.
+    /// Start this step.
     Start(Step),
-    /// Record this: a decision, which needs no world.
+    /// Record this decision, which needs no world.
     Record(Event),
     /// Record that the run is over.
     Stop(StopReason),
 }
 
-/// What is under way in this process.
+/// Steps and jobs that are running in this process.
 #[derive(Clone, Debug, Default)]
 pub struct RunningSteps {
-    /// Steps that were started, or whose outcome still waits for its turn.
+    /// Steps that were started, or whose outcome is not accepted yet.
     pub steps: BTreeSet<Step>,
-    /// Sweeps that the executor knows, or is being given.
+    /// Sweeps that were submitted to the executor or are being submitted.
     pub jobs: BTreeSet<SweepSubject>,
-    /// Deferred leftovers that had their last try, at the end of the run.
+    /// Deferred leftovers that had their last attempt, at the end of the run.
     pub last_tries: BTreeSet<Leftover>,
 }
 
@@ -79,140 +79,140 @@ impl RunningSteps {
     }
 }
 
-/// What a step brought.
+/// Result of a step.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StepOutcome {
-    /// The root's sweep is in, and sound.
+    /// The root's sweep finished and is valid.
     RootMeasured {
-        /// Its results.
+        /// Results of the sweep.
         baseline: Artifact,
-        /// How many rows were selected.
+        /// Number of selected rows.
         rows: u32,
-        /// What its candidates are compared with as their parent, where that is another sweep.
+        /// Results that candidates are compared with as their parent, if from another sweep.
         parent: Option<Artifact>,
-        /// What the protected inputs were then, where there are any.
+        /// Digest of the protected inputs at that time, if there are any.
         protected_inputs: Option<Sha256>,
-        /// The root's files.
+        /// Git tree of the root.
         tree: GitTree,
-        /// What candidates' sweeps are held to.
+        /// Checks that candidates' sweeps must pass.
         checks: Box<RootChecks>,
     },
-    /// The root's sweep is in, and cannot be compared with.
+    /// The root's sweep finished, but cannot serve as a baseline.
     RootRefused {
-        /// What is wrong with it.
+        /// Reason for the refusal.
         why: String,
     },
-    /// A node's ideas, or the control group's.
+    /// Ideas were received for a node or for the control group.
     Proposed(IdeaProposal),
-    /// No ideas for a node, or for the control group.
+    /// No ideas were received for a node or for the control group.
     ProposalFailed {
-        /// Which.
+        /// Node or group concerned.
         source: IdeaSource,
-        /// Why.
+        /// Reason for the failure.
         why: String,
-        /// How many turns it took.
+        /// Number of turns used.
         turns: u32,
-        /// What the answers took.
+        /// Bills of the replies.
         bills: RoleBills,
-        /// The turns, where there is a conversation.
+        /// Turns of the conversation, if there is one.
         conversation: Vec<Turn>,
     },
-    /// A candidate.
+    /// A candidate was committed.
     Implemented {
-        /// Which eval.
+        /// Eval of the candidate.
         eval: EvalId,
-        /// The candidate.
+        /// Commit of the candidate.
         commit: Commit,
-        /// The candidate's files.
+        /// Git tree of the candidate.
         tree: GitTree,
-        /// How many files it changes.
+        /// Number of files changed.
         files_changed: u32,
-        /// How many rounds it took.
+        /// Number of rounds that the coder needed.
         rounds: u32,
-        /// Who let it through.
+        /// Approval of the candidate.
         approval: Approval,
-        /// What the answers took.
+        /// Bills of the replies.
         bills: RoleBills,
     },
-    /// A candidate's sweep.
+    /// A candidate's sweep finished.
     Swept {
-        /// Which eval.
+        /// Eval of the candidate.
         eval: EvalId,
-        /// Its results.
+        /// Results of the sweep.
         results: Artifact,
     },
-    /// A candidate's figures.
+    /// A candidate was scored.
     Scored {
-        /// Which eval.
+        /// Eval of the candidate.
         eval: EvalId,
-        /// The figures.
+        /// Figures of the comparison.
         scored: Box<CandidateScore>,
-        /// The older twin whose results were compared, in place of an own sweep.
+        /// Older twin whose results were compared in place of an own sweep.
         same_code_as: Option<SweepSubject>,
     },
     /// A budget stopped a step before its end.
     OverBudget {
-        /// Which step.
+        /// Step that was stopped.
         step: PaidStep,
-        /// Which budget.
+        /// Budget that was reached.
         budget: BudgetKind,
-        /// What the answers took that came before.
+        /// Bills of the replies so far.
         bills: RoleBills,
     },
-    /// An eval that ends here.
+    /// An eval failed.
     EvalFailed {
-        /// Which.
+        /// Eval that failed.
         eval: EvalId,
-        /// Where and why.
+        /// Stage and reason of the failure.
         failure: EvalFailure,
-        /// What the answers took, where it ends before it is a commit.
+        /// Bills of the replies, if it failed before the commit.
         bills: RoleBills,
     },
-    /// A node was made.
+    /// A candidate became a node.
     Promoted(EvalId),
-    /// A node could not be made.
+    /// A candidate could not be made a node.
     PromotionFailed {
-        /// Which eval.
+        /// Eval of the candidate.
         eval: EvalId,
-        /// Why.
+        /// Reason for the failure.
         why: String,
     },
-    /// A leftover is gone.
+    /// A leftover was removed.
     Discarded(Leftover),
-    /// A leftover is still there.
+    /// A leftover could not be removed.
     DiscardFailed {
-        /// Which.
+        /// Leftover concerned.
         leftover: Leftover,
-        /// Why.
+        /// Reason for the failure.
         why: String,
     },
 }
 
-/// The ideas of a node, or of the control group, before they get ids.
+/// Ideas of a node or of the control group, before they get ids.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IdeaProposal {
-    /// Whose.
+    /// Node or group that the ideas are for.
     pub source: IdeaSource,
-    /// The ideas, in file-name order.
+    /// Ideas in the order of their file names.
     pub ideas: Vec<Idea>,
-    /// Those that were skipped as repeats.
+    /// Repeated ideas that were skipped.
     pub repeats: Vec<RepeatedIdea>,
-    /// How many turns it took.
+    /// Number of turns used.
     pub turns: u32,
-    /// What the generator was told.
+    /// Context in the generator's prompt.
     pub context: ContextPack,
-    /// What the answers took.
+    /// Bills of the replies.
     pub bills: RoleBills,
-    /// The turns, where there is a conversation.
+    /// Turns of the conversation, if there is one.
     pub conversation: Vec<Turn>,
 }
 
-/// What may be started or recorded now, the most urgent first. Empty means: wait, or, with nothing running, the end.
+/// Returns the moves possible now, most urgent first. Empty means wait or, if idle, the end.
 #[must_use]
 pub fn next_moves(state: &State, running: &RunningSteps, now: Timestamp) -> Vec<PlanMove> {
     let mut moves = match &state.phase {
         RunPhase::Stopped { .. } => return last_discard_move(state, running).into_iter().collect(),
-        // One that is being swept counts; none begins any more.
+        // A running sweep counts; none begins any more.
         RunPhase::Measuring
             if is_deadline_overdue(state, now) && !running.jobs.contains(&SweepSubject::Root) =>
         {
@@ -235,7 +235,7 @@ pub fn next_moves(state: &State, running: &RunningSteps, now: Timestamp) -> Vec<
     moves
 }
 
-/// Whether the time is over and nobody has said so yet.
+/// Returns true if the deadline has passed and this is not recorded yet.
 fn is_deadline_overdue(state: &Facts, now: Timestamp) -> bool {
     !state.is_past_deadline() && state.deadline().is_some_and(|deadline| deadline <= now)
 }
@@ -267,7 +267,7 @@ fn search_moves(state: &State, running: &RunningSteps) -> Vec<PlanMove> {
     moves
 }
 
-/// Whether something has still to come to its end. Once the time is over, that is what runs already.
+/// Returns true if something still has to finish; after the deadline only running sweeps count.
 fn has_unfinished_work(state: &State, running: &RunningSteps) -> bool {
     if state.is_past_deadline() {
         !running.jobs.is_empty()
@@ -276,7 +276,7 @@ fn has_unfinished_work(state: &State, running: &RunningSteps) -> bool {
     }
 }
 
-/// Before the end everything that is left behind is tried, and what was deferred once more.
+/// Before the end every leftover is tried, and deferred ones once more.
 fn finish_moves(state: &State, running: &RunningSteps, reason: StopReason) -> Vec<PlanMove> {
     if !running.steps.is_empty() {
         return Vec::new();
@@ -294,7 +294,7 @@ fn last_discard_move(state: &State, running: &RunningSteps) -> Option<PlanMove> 
     running.steps.is_empty().then_some(PlanMove::Start(Step::Discard(*leftover)))
 }
 
-/// What a step tries to remove for the last time: something deferred, at the end of the run.
+/// Returns the deferred leftover for which this step is the last attempt, at the end of the run.
 #[must_use]
 pub fn last_discard_try(state: &State, step: Step) -> Option<Leftover> {
     let Step::Discard(leftover) = step else { return None };
@@ -314,8 +314,8 @@ fn discard_move(state: &State, running: &RunningSteps, now: Timestamp) -> Option
     Some(PlanMove::Start(Step::Discard(leftover)))
 }
 
-/// Sweeps that wait, and those that were submitted by a process that is gone, as far as the limit goes. A candidate with an
-/// older twin waits for the twin's results.
+/// Returns sweeps that are waiting, and those submitted by an earlier process, up to the limit. A
+/// candidate with an older twin waits for the twin's results.
 fn sweep_moves(state: &State, running: &RunningSteps) -> Vec<PlanMove> {
     let most = state.limits.sweep_max_parallel.map_or(u32::MAX, NonZeroU32::get);
     let room = usize::try_from(most).unwrap_or(usize::MAX).saturating_sub(running.jobs.len());
@@ -331,8 +331,9 @@ fn sweep_moves(state: &State, running: &RunningSteps) -> Vec<PlanMove> {
     waiting.map(|subject| PlanMove::Start(Step::Sweep(subject))).collect()
 }
 
-/// Evals whose implementation was cut off, then new ones while there are slots, in the order of their ids; none of them once
-/// a budget is reached. A worktree that is still to be removed takes a slot, or the disk would fill up with them.
+/// Returns evals whose implementation was interrupted, then new ones while there are slots, ordered
+/// by id; no new ones once a budget is reached. A worktree that is due for removal takes a slot, or
+/// the disk would fill up.
 fn implement_moves(state: &State) -> Vec<PlanMove> {
     if state.is_past_deadline() {
         return Vec::new();
@@ -358,8 +359,8 @@ fn eval_slots(state: &State) -> usize {
     usize::try_from(state.limits.max_parallel_evals.get()).unwrap_or(usize::MAX)
 }
 
-/// How many more may begin on a node, beside those that are under way and those that begin now. The control group's are the
-/// root's too.
+/// Returns the number of evals that may still begin on a node, besides the running ones and those
+/// in `begun`. Control evals count as the root's.
 fn free_slots_on(state: &State, node: NodeId, begun: &[EvalId]) -> usize {
     let Some(most) = state.limits.max_parallel_per_node else { return usize::MAX };
     let on_node = |eval: &EvalId| state.eval(*eval).is_some_and(|eval| eval.parent == node);
@@ -367,8 +368,8 @@ fn free_slots_on(state: &State, node: NodeId, begun: &[EvalId]) -> usize {
     usize::try_from(most.get()).unwrap_or(usize::MAX).saturating_sub(busy)
 }
 
-/// Frontier nodes without ideas, in order: only those that will surely have room in the budget, whatever the ones before bring.
-/// After all of them, the control group.
+/// Returns frontier nodes without ideas, in order: only those that are certain to fit the budget,
+/// whatever the ones before bring. The control group comes last.
 fn propose_moves(state: &State) -> Vec<PlanMove> {
     let each = state.settings.ideas_per_node.get();
     let at_once = match state.settings.dedupe_scope {
@@ -385,7 +386,8 @@ fn propose_moves(state: &State) -> Vec<PlanMove> {
     nodes.chain(control).map(|source| PlanMove::Start(Step::Propose(source))).collect()
 }
 
-/// Once a budget is reached, only those go on that were asked and that it did not stop.
+/// Returns true if ideas may be requested: once a budget is reached, only requests continue that
+/// have begun and that it did not stop.
 fn can_ask(state: &State, source: IdeaSource) -> bool {
     if state.is_past_deadline() {
         return false;
@@ -395,7 +397,8 @@ fn can_ask(state: &State, source: IdeaSource) -> bool {
         || (asked() && !state.is_stopped_by_budget(PaidStep::Propose(source)))
 }
 
-/// What is recorded before a step is started; nothing where its beginning is on record, or costs nothing.
+/// Returns the event to record before a step is started; `None` if its beginning is recorded
+/// already or the step is free.
 #[must_use]
 pub fn start_event(state: &State, step: Step, at: Timestamp) -> Option<Event> {
     match step {
@@ -417,8 +420,9 @@ pub fn start_event(state: &State, step: Step, at: Timestamp) -> Option<Event> {
     }
 }
 
-/// The evals whose ideas a new one may not repeat, by the run's dedupe scope, with the fingerprint of each. One that a budget
-/// left unfinished may come again. The tree does not know of the control group, nor that of more than the root.
+/// Returns the evals whose ideas a new one may not repeat, by the run's dedupe scope, with their
+/// fingerprints. An idea that a budget left unfinished may come again. The tree ignores the control
+/// group, which in turn ignores all nodes but the root.
 #[must_use]
 pub fn tried_before(state: &Facts, source: IdeaSource) -> Vec<(EvalId, Sha256)> {
     let tried = |eval: &Cow<'_, Eval>| !matches!(eval.stage, Stage::Unfinished { .. });

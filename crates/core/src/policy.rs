@@ -1,5 +1,6 @@
-//! What the user asked for: the run's [`FixedSettings`], which stays as it is, and its [`RunLimits`], which may change on resume.
-//! Defaults and presets stand here; where a value came from (file, environment, flag) is the program's business.
+//! Settings of a run: the [`FixedSettings`], which never change, and the [`RunLimits`], which may
+//! change on resume. Defaults and presets are here; where a value came from (file, environment,
+//! flag) is the program's business.
 
 mod agents;
 mod control;
@@ -17,111 +18,113 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::num::NonZeroU32;
 
-/// Everything that decides what a result of this run means. A resume that would change it is refused.
+/// Settings that determine what a result means. A resume that would change them is refused.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FixedSettings {
-    /// K: how many ideas are tried on each node.
+    /// Number of ideas tried on each node (K).
     pub ideas_per_node: NonZeroU32,
-    /// B: how many candidates of a depth are promoted.
+    /// Number of candidates of a depth that are promoted (B).
     pub beam_width: NonZeroU32,
-    /// N: how many configurations of the sweep count; none means all.
+    /// Number of sweep configurations that count (N); `None` means all.
     pub sweep_config_limit: Option<NonZeroU32>,
-    /// Among which ideas a repeated one is looked for.
+    /// Ideas among which a repeated one is looked for.
     pub dedupe_scope: DedupeScope,
-    /// Which earlier ideas the generator is shown.
+    /// Earlier ideas that the generator is shown.
     pub ideas_context_strategy: ContextStrategy,
-    /// How two sweeps are compared.
+    /// Settings for comparing two sweeps.
     pub score: ScorePolicy,
-    /// What a candidate must fulfil.
+    /// Requirements on a candidate.
     pub gate: GatePolicy,
     /// Globs of paths that no candidate may change.
     pub protect: Vec<String>,
-    /// What the tree is compared with: it takes its part of the evals, and what is said at the end rests on it.
+    /// Control group, if any. Fixed: it takes evals, and the final comparison rests on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<ControlPolicy>,
-    /// What is run to measure a code state.
+    /// Commands and inputs that measure a code state.
     #[serde(flatten)]
     pub measure: MeasureSettings,
 }
 
-/// How far and how fast the run goes, and what it leaves behind. May change on resume, as a recorded event.
+/// Limits on the extent and speed of a run, and on what it leaves behind. They may change on
+/// resume, as a recorded event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunLimits {
-    /// D: nodes of the depths 0…D−1 are expanded.
+    /// Number of depths (D): nodes of the depths 0…D−1 are expanded.
     pub max_depth: u32,
-    /// The most evals that the run may create.
+    /// Maximum number of evals that the run may create.
     pub max_total_idea_evals: Option<u32>,
-    /// Whether a depth that promoted nothing ends the run; otherwise its frontier is expanded again.
+    /// True if a depth that promoted nothing ends the run; else its frontier is expanded again.
     pub stop_on_empty_frontier: bool,
-    /// Whether a failed eval ends the run after its depth.
+    /// True if a failed eval ends the run after its depth.
     pub strict_fail_depth: bool,
-    /// How often an eval that failed is tried again by itself. Runs of the first treebeam do not say.
+    /// Number of automatic retries of a failed eval. Records of the first treebeam lack it.
     #[serde(default)]
     pub eval_retries: u32,
-    /// How long the commands that measure a code state may take together, in seconds. Older runs do not say.
+    /// Time limit in seconds for all measuring commands together. Older records lack it.
     #[serde(default)]
     pub eval_timeout_seconds: Option<NonZeroU32>,
-    /// How many evals are under way at once.
+    /// Maximum number of evals that run at once.
     pub max_parallel_evals: NonZeroU32,
-    /// How many of them on one node.
+    /// Maximum number of evals that run at once on one node.
     pub max_parallel_per_node: Option<NonZeroU32>,
-    /// How many sweeps run at once.
+    /// Maximum number of sweeps that run at once.
     pub sweep_max_parallel: Option<NonZeroU32>,
-    /// How often a patch may go back to the coder after its first round.
+    /// Maximum number of times a patch returns to the coder after its first round.
     pub max_review_rounds: u32,
-    /// Whether a candidate that the reviewer rejects to the end goes on all the same. Runs of the first treebeam do not say.
+    /// True if a candidate that the reviewer rejects in every round proceeds anyway. Records of the
+    /// first treebeam lack it.
     #[serde(default)]
     pub proceed_on_max_review_rounds: bool,
-    /// Whether candidates that were not promoted keep worktree and ref.
+    /// True if candidates that were not promoted keep worktree and ref.
     pub keep_rejected_worktrees: bool,
-    /// Whether failed evals keep worktree, ref and raw sweep output.
+    /// True if failed evals keep worktree, ref and raw sweep output.
     pub keep_failed_artifacts: bool,
-    /// The most that answers of agents may cost in all, in dollars. Runs without agents do not say this or what follows.
+    /// Maximum total cost of replies in dollars. Runs without agents lack this and all below.
     #[serde(default)]
     pub max_cost_usd: Option<Finite>,
-    /// The most tokens that they may take in all.
+    /// Maximum total number of tokens of agents' replies.
     #[serde(default)]
     pub max_tokens_total: Option<u64>,
-    /// After this nothing is begun any more: no idea, no question, no sweep.
+    /// Time after which no new idea, question or sweep begins.
     #[serde(default)]
     pub deadline: Option<RunDeadline>,
-    /// How many questions to agents are under way at once.
+    /// Maximum number of questions to agents in flight at once.
     #[serde(default = "llm_max_inflight")]
     pub llm_max_inflight: NonZeroU32,
-    /// How many of them in a minute.
+    /// Maximum rate of questions to agents, per minute.
     #[serde(default)]
     pub llm_rate_limit: RateLimit,
-    /// How idea generators know what was said before. Runs without conversations do not say this or what follows.
+    /// Way of using earlier turns for ideas. Runs without conversations lack this and the rest.
     #[serde(default = "ConversationMode::default_for_older_runs")]
     pub idea_conversation_mode: ConversationMode,
-    /// The most turns that they are told again word by word.
+    /// Maximum number of turns that are replayed in full.
     #[serde(default = "idea_history_window_turns")]
     pub idea_history_window_turns: NonZeroU32,
-    /// The most characters of all that they are told again.
+    /// Maximum number of characters of the replayed history.
     #[serde(default = "idea_history_max_chars")]
     pub idea_history_max_chars: NonZeroU32,
-    /// Who sums up the turns that they are told in short; nobody, and each has its line.
+    /// Role that writes the summary of older turns; `None`: one generated line per turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary_agent: Option<AgentRole>,
 }
 
-/// How many turns are told again, if the user says nothing.
+/// Default number of turns that are replayed in full.
 const fn idea_history_window_turns() -> NonZeroU32 {
     NonZeroU32::MIN.saturating_add(11)
 }
 
-/// How many characters of them, if the user says nothing.
+/// Default number of characters of the replayed history.
 const fn idea_history_max_chars() -> NonZeroU32 {
     NonZeroU32::MIN.saturating_add(19_999)
 }
 
-/// How many questions to agents are under way at once, if the user says nothing.
+/// Default number of questions to agents in flight at once.
 const fn llm_max_inflight() -> NonZeroU32 {
     NonZeroU32::MIN.saturating_add(7)
 }
 
 impl FixedSettings {
-    /// N as a plain number.
+    /// Returns N, the number of sweep configurations that count, as a plain number.
     #[must_use]
     pub fn config_limit(&self) -> Option<u32> {
         self.sweep_config_limit.map(NonZeroU32::get)
@@ -129,15 +132,16 @@ impl FixedSettings {
 }
 
 impl FixedSettings {
-    /// What no candidate may change, as globs: where a sweep may write its results is among it.
+    /// Returns the globs of what no candidate may change, including the path to which a sweep may
+    /// write its results.
     #[must_use]
     pub fn protected_globs(&self) -> Vec<String> {
         let results = self.measure.results_csv.iter().map(|path| globset::escape(path.as_str()));
         self.protect.iter().cloned().chain(results).collect()
     }
 
-    /// What makes an input a protected one, as globs. That test files of any folder are protected by itself says nothing of a
-    /// virtual environment, which is full of them.
+    /// Returns the globs of protected inputs. The default globs for test files of any folder are
+    /// left out: a virtual environment is full of such files.
     #[must_use]
     pub fn protected_input_globs(&self) -> Vec<String> {
         let anywhere =
@@ -145,7 +149,7 @@ impl FixedSettings {
         self.protect.iter().filter(|glob| !anywhere(glob)).cloned().collect()
     }
 
-    /// What measures a code state, each in one line.
+    /// Returns the commands that measure a code state, one line each.
     #[must_use]
     pub fn command_lines(&self) -> Vec<String> {
         let MeasureSettings { setup_command, test_command, sweep_command, .. } = &self.measure;
@@ -200,27 +204,27 @@ impl Default for RunLimits {
     }
 }
 
-/// Treebeam's own files, which are always protected.
+/// Globs of treebeam's own files, which are always protected.
 const OWN_GLOBS: [&str; 2] = ["treebeam.toml", ".treebeam/**"];
-/// What is protected where the user says nothing else: test files.
+/// Globs that are protected by default: test files.
 const TEST_GLOBS: [&str; 4] = ["**/test_*.py", "**/*_test.py", "**/conftest.py", "tests/**"];
 
-/// What no candidate may change: treebeam's own files, and these.
+/// Adds the globs of treebeam's own files to those of the user.
 #[must_use]
 pub fn with_own_globs(globs: &[String]) -> Vec<String> {
     let own = OWN_GLOBS.iter().filter(|own| !globs.iter().any(|glob| glob == *own));
     own.map(|own| (*own).to_owned()).chain(globs.iter().cloned()).collect()
 }
 
-/// Among which ideas a repeated one is looked for.
+/// Set of ideas among which a repeated one is looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DedupeScope {
-    /// Those of the node and of its ancestors.
+    /// Ideas of the node and of its ancestors.
     NodePlusAncestors,
-    /// Those of the whole run.
+    /// Ideas of the whole run.
     Global,
-    /// None: repeats are tried again.
+    /// No ideas: repeats are tried again.
     None,
 }
 
@@ -234,15 +238,15 @@ impl fmt::Display for DedupeScope {
     }
 }
 
-/// Which earlier ideas the idea generator is shown.
+/// Set of earlier ideas that the idea generator is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ContextStrategy {
-    /// Those of the ancestors, root first, and the node's own.
+    /// Ideas of the ancestors, root first, and the node's own.
     NodePlusAncestors,
-    /// The node's own.
+    /// Ideas of the node only.
     NodeOnly,
-    /// Those of the whole run, of the depths before.
+    /// Ideas of all earlier depths of the run.
     GlobalPriorIdeas,
 }
 
@@ -256,13 +260,13 @@ impl fmt::Display for ContextStrategy {
     }
 }
 
-/// Which way a metric is better.
+/// Direction in which a metric is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
-    /// More is better.
+    /// Higher values are better.
     Higher,
-    /// Less is better.
+    /// Lower values are better.
     Lower,
 }
 
@@ -275,73 +279,74 @@ impl fmt::Display for Direction {
     }
 }
 
-/// One column that counts.
+/// Column of the results CSV that enters the score.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Metric {
-    /// Its name in the CSV's header.
+    /// Column name in the CSV's header.
     pub column: String,
-    /// Which way it is better.
+    /// Direction in which the metric is better.
     pub direction: Direction,
-    /// How much it counts.
+    /// Weight of the metric in the score.
     pub weight: Finite,
-    /// Whether a regression of it is a risk regression: then the candidate is not worth exploring, whatever else it does.
+    /// True if a regression is a risk regression: the candidate is not worth exploring, whatever
+    /// its other metrics.
     pub guard: bool,
 }
 
-/// Who chose the primary column, which decides what its absence means.
+/// Origin of the primary column, which decides how a CSV without it is treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChosenBy {
-    /// The user named it: a CSV without it is an error.
+    /// Named by the user: a CSV without it is an error.
     User,
-    /// A preset: a CSV without it has no primary delta.
+    /// Named by a preset: a CSV without it has no primary delta.
     Preset,
 }
 
-/// How two sweeps are compared.
+/// Settings for comparing two sweeps.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ScorePolicy {
-    /// The metric that may not regress.
+    /// Column of the metric that may not regress.
     pub primary: String,
-    /// Who chose it.
+    /// Origin of the primary column.
     pub primary_chosen_by: ChosenBy,
-    /// What counts, in order.
+    /// Metrics that enter the score, in order.
     pub metrics: Vec<Metric>,
-    /// The column that names a configuration.
+    /// Column with the id of a configuration.
     pub id_column: String,
-    /// The column that says whether a configuration ran.
+    /// Column with the status of a configuration.
     pub status_column: String,
     /// Columns that a candidate may not change.
     pub invariant_columns: Vec<String>,
-    /// The numbers that the recommendation compares with.
+    /// Thresholds of the recommendation.
     pub thresholds: ScoreThresholds,
 }
 
-/// The numbers that the recommendation compares with.
+/// Thresholds of the recommendation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ScoreThresholds {
-    /// Worse by more than this part of the baseline: the primary has regressed.
+    /// Share of the baseline; a primary metric that is worse by more has regressed.
     pub primary_regression: Finite,
-    /// Worse by more than this part of the baseline: a guarded metric has regressed.
+    /// Share of the baseline; a guarded metric that is worse by more has regressed.
     pub risk_regression: Finite,
-    /// A relative improvement counts as at most this, either way.
+    /// Maximum relative improvement that counts, in either direction.
     pub clamp: Finite,
-    /// Scores from here up are `strong`.
+    /// Minimum score of the grade `strong`.
     pub strong: Finite,
-    /// Scores from here up are `promising`, and worth exploring.
+    /// Minimum score of the grade `promising`, and of a candidate worth exploring.
     pub promising: Finite,
-    /// Scores from here up are `mixed`; below, `weak`.
+    /// Minimum score of the grade `mixed`; below it is `weak`.
     pub mixed: Finite,
 }
 
-/// What a candidate must fulfil beyond the recommendation.
+/// Requirements on a candidate beyond the recommendation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GatePolicy {
-    /// How far the primary may fall below the parent's.
+    /// Maximum loss of the primary metric against the parent.
     pub primary_tolerance: Finite,
-    /// Without a limit N: the fewest rows; none means as many as the root baseline has.
+    /// Minimum number of rows without a limit N; `None` means as many as the root baseline has.
     pub min_rows: Option<u32>,
-    /// Without a limit N: the smallest part of the rows that must be ok.
+    /// Minimum share of ok rows without a limit N.
     pub min_ok_rate: Finite,
 }
 
@@ -369,15 +374,15 @@ impl Default for GatePolicy {
 }
 
 impl ScorePolicy {
-    /// The column that names a configuration, if the user says nothing.
+    /// Default column with the id of a configuration.
     pub const DEFAULT_ID_COLUMN: &str = "config_id";
-    /// The column that says whether a configuration ran, if the user says nothing.
+    /// Default column with the status of a configuration.
     pub const DEFAULT_STATUS_COLUMN: &str = "status";
 
-    /// The names of the built-in presets.
+    /// Names of the built-in presets.
     pub const PRESET_NAMES: [&str; 1] = ["trading"];
 
-    /// The preset of that name.
+    /// Returns the preset with this name.
     #[must_use]
     pub fn from_preset(name: &str) -> Option<Self> {
         match name {
@@ -386,7 +391,7 @@ impl ScorePolicy {
         }
     }
 
-    /// The built-in preset `trading`.
+    /// Returns the built-in preset `trading`.
     #[must_use]
     pub fn trading_preset() -> Self {
         use Direction::{Higher, Lower};
@@ -424,7 +429,7 @@ impl ScorePolicy {
         }
     }
 
-    /// The primary metric's direction; higher where it is no configured metric.
+    /// Returns the direction of the primary metric: `Higher` if it is not among the metrics.
     #[must_use]
     pub fn primary_direction(&self) -> Direction {
         self.metrics

@@ -1,5 +1,5 @@
-//! What a candidate may not touch: protected paths, links, and git's own control files. Paths are compared as file systems
-//! that fold case and normalise Unicode compare them, whatever the file system of this machine does.
+//! Checks of a candidate's changes: protected paths, links and git's control files. Paths are
+//! compared as on file systems that fold case and normalise Unicode, whatever this machine's does.
 
 mod imports;
 mod names;
@@ -10,18 +10,18 @@ pub use names::folded_path;
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use names::{controls_git, refused_new_path};
 
-/// One path that a candidate changes, as git's index has it.
+/// Path that a candidate changes, as in git's index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathChange {
-    /// The path, `/` between its parts, relative to the repository.
+    /// Path relative to the repository, with `/` between its parts.
     pub path: String,
-    /// Whether the parent commit has nothing at this path.
+    /// True if the parent commit has nothing at this path.
     pub is_new: bool,
-    /// What it becomes.
+    /// Kind of the path after the change.
     pub to: PathKind,
 }
 
-/// What a path is.
+/// Kind of a path in the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathKind {
     /// A file, executable or not.
@@ -30,53 +30,53 @@ pub enum PathKind {
     Symlink,
     /// A submodule.
     Gitlink,
-    /// Nothing any more.
+    /// Deleted: no path any more.
     Deleted,
 }
 
-/// Globs that do not parse, with the reason.
+/// Error for a glob that does not parse, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`protect` has a pattern that is no glob: {0}")]
 pub struct BadGlob(String);
 
-/// The paths that no candidate may change.
+/// Set of paths that no candidate may change.
 #[derive(Clone, Debug)]
 pub struct ProtectedPaths {
     globs: GlobSet,
-    /// What all that a glob matches begins with, of each glob.
+    /// Literal prefix of each glob, with which all its matches begin.
     beginnings: Vec<String>,
 }
 
 impl ProtectedPaths {
-    /// Reads the globs.
+    /// Parses the globs.
     ///
     /// # Errors
-    /// When one of them is no glob.
+    /// If one of them is not a glob.
     pub fn new(globs: &[String]) -> Result<Self, BadGlob> {
         let mut set = GlobSetBuilder::new();
         let beginnings = globs.iter().map(|glob| folded_path(literal_prefix(glob))).collect();
         for glob in globs {
             let as_written = Glob::new(glob).map_err(|error| BadGlob(error.to_string()))?;
-            // Folding may break a glob that is whole, such as `[Z-a]`.
+            // Folding may break a valid glob, such as `[Z-a]`.
             set.add(Glob::new(&folded_path(glob)).unwrap_or(as_written));
         }
         let globs = set.build().map_err(|error| BadGlob(error.to_string()))?;
         Ok(Self { globs, beginnings })
     }
 
-    /// What is wrong with these changes, in words, one line each; nothing when they may stand.
+    /// Describes the violations among the changes, one line each; empty if all are allowed.
     #[must_use]
     pub fn list_violations(&self, changes: &[PathChange]) -> Vec<String> {
         changes.iter().filter_map(|change| self.find_violation(change)).collect()
     }
 
-    /// Whether one of the globs matches a path.
+    /// Returns true if one of the globs matches the path.
     #[must_use]
     pub fn covers(&self, path: &str) -> bool {
         self.globs.is_match(folded_path(path))
     }
 
-    /// Whether one of the globs could match a path below this folder.
+    /// Returns true if one of the globs could match a path below the folder.
     #[must_use]
     pub fn can_cover_below(&self, folder: &str) -> bool {
         let folder = format!("{}/", folded_path(folder));
@@ -103,7 +103,7 @@ impl ProtectedPaths {
     }
 }
 
-/// What a glob has before the first character that may stand for another one.
+/// Returns the part of a glob before its first special character.
 fn literal_prefix(glob: &str) -> &str {
     let end = glob.find(['*', '?', '[', '{', '\\']).unwrap_or(glob.len());
     glob.get(..end).unwrap_or_default()

@@ -1,4 +1,5 @@
-//! Which of the passing candidates are best? Decided against the root, the same whatever finished first.
+//! Ranking of the candidates that passed the gate, by their comparison with the root. Independent
+//! of the order in which they finished.
 
 use crate::evidence::Comparison;
 use crate::facts::ScoredCandidate;
@@ -7,28 +8,29 @@ use crate::num::Finite;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-/// What a candidate is ranked by: its score against the root, or else its primary delta. None: never promoted.
+/// Returns the value a candidate is ranked by: its score against the root, or else its primary
+/// delta. A candidate without one is never promoted.
 #[must_use]
 pub fn rank_score(vs_root: &Comparison) -> Option<Finite> {
     let scored = vs_root.recommendation.metrics_used > 0;
     scored.then_some(vs_root.recommendation.score).or(vs_root.primary_delta)
 }
 
-/// A candidate that passed the gate, with what its place depends on.
+/// Candidate that passed the gate, with everything its rank depends on.
 #[derive(Clone, Debug)]
 pub struct RankedCandidate {
-    /// Which eval.
+    /// Eval of the candidate.
     pub eval: EvalId,
-    /// How it compares with the root.
+    /// Comparison of the candidate with the root.
     pub vs_root: Comparison,
-    /// How many files it changes against its parent.
+    /// Number of files changed against the parent.
     pub files_changed: u32,
-    /// Its files: the same files have one place at most.
+    /// Git tree of the candidate: equal trees take one place at most.
     pub tree: Option<GitTree>,
 }
 
 impl RankedCandidate {
-    /// A candidate with its figures.
+    /// Creates a ranked candidate from an eval and its score.
     #[must_use]
     pub fn new(eval: EvalId, measured: ScoredCandidate) -> Self {
         let ScoredCandidate { work, scored, .. } = measured;
@@ -37,8 +39,8 @@ impl RankedCandidate {
     }
 }
 
-/// The best `width` contenders, best first: by score, primary delta, absence of a risk regression, fewer files, older id.
-/// Of those with the same git tree only the oldest counts.
+/// Selects the best `width` candidates, best first: by score, primary delta, absence of a risk
+/// regression, fewer files, older id. Of those with the same git tree only the oldest counts.
 #[must_use]
 pub fn select_beam(contenders: impl Iterator<Item = RankedCandidate>, width: usize) -> Vec<EvalId> {
     let mut trees = BTreeSet::new();

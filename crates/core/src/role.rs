@@ -1,31 +1,31 @@
-//! Who is asked. The same words as in the configuration.
+//! Roles of agents, with the names that the configuration uses.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Who is asked.
+/// Role of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentRole {
-    /// Says what to watch out for.
+    /// Coordinator: points out what to watch for.
     Coordinator,
-    /// Plans an idea's implementation.
+    /// Planner: plans the implementation of an idea.
     Planner,
-    /// Implements it.
+    /// Coder: implements the idea.
     Coder,
-    /// Looks it over.
+    /// Reviewer: reviews the implementation.
     Reviewer,
-    /// Proposes ideas.
+    /// Idea generator: proposes ideas.
     Ideas,
 }
 
 impl AgentRole {
-    /// All of them.
+    /// All roles, in the order in which they act.
     pub const ALL: [Self; 5] =
         [Self::Coordinator, Self::Planner, Self::Coder, Self::Reviewer, Self::Ideas];
 
-    /// Its name, as in the configuration.
+    /// Returns the role's name, as in the configuration.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

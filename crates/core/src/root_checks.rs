@@ -1,32 +1,34 @@
-//! How far candidates are held to the state that the root's own sweep left: tracked files and inputs. It only records.
+//! Checks of candidates against the state that the root's own sweep left: tracked files and inputs.
+//! Records only.
 
 use crate::id::Sha256;
 use serde::{Deserialize, Serialize};
 
-/// Checks that candidates' sweeps get, as they follow from the root's own sweep.
+/// Checks of candidates' sweeps that follow from the root's own sweep.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RootChecks {
-    /// Tracked files that the root's own sweep left changed: those of candidates may do so too, and the files are restored.
+    /// Tracked files that the root's own sweep changed: those of candidates may change them too,
+    /// and the files are restored.
     pub rewritten: Vec<String>,
-    /// Which inputs the recorded digest is of.
+    /// Inputs that the recorded digest covers.
     pub inputs: InputScope,
 }
 
-/// Which inputs must stay as they were when the root was measured.
+/// Set of inputs that must stay as they were when the root was measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InputScope {
-    /// Those that a glob of `protect` matches, as older runs have it.
+    /// Inputs that a glob of `protect` matches, as in older runs.
     Protected,
-    /// All that lay in `inputs`, but for caches and what the root's own sweep wrote.
+    /// Everything in `inputs`, except caches and what the root's own sweep wrote.
     All,
 }
 
-/// The inputs as they were when the root was measured.
+/// Recorded state of the inputs at the time the root was measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordedInputs {
-    /// The digest of all of them.
+    /// Digest of all inputs in scope.
     pub sha256: Sha256,
-    /// Which they are.
+    /// Set of inputs that the digest covers.
     pub scope: InputScope,
 }

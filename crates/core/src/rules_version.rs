@@ -1,35 +1,36 @@
-//! The version of the rules by which candidates are scored and judged. Figures carry the version that they were made by: a closed
-//! depth is checked by the rules that closed it, whatever the rules are today.
+//! Version of the rules by which candidates are scored and judged. Figures carry the version that
+//! made them: a closed depth is checked by the rules that closed it, not by today's.
 
 use serde::{Deserialize, Serialize};
 
-/// A version of the rules of scoring and judging, recorded as a number.
+/// Version of the scoring and judging rules, recorded as a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "u32", into = "u32")]
 pub enum RulesVersion {
     /// A change of the last bit is an effect, and a candidate may drop a column.
     First,
-    /// A difference that rounding explains is none, and a candidate has each column of the form that the root has.
+    /// A difference that rounding explains is no effect, and a candidate needs every required
+    /// column of the root.
     Second,
 }
 
 impl RulesVersion {
-    /// The version that new figures are made by.
+    /// Version that new figures are made by.
     pub const LATEST: Self = Self::Second;
 
-    /// Version of the records that state none.
+    /// Returns the version of records that state none.
     #[must_use]
     pub const fn of_older_records() -> Self {
         Self::First
     }
 
-    /// Whether this is the version of the records that state none.
+    /// Returns true for the version of records that state none.
     #[must_use]
     pub fn is_of_older_records(&self) -> bool {
         *self == Self::of_older_records()
     }
 
-    /// Whether this is the version that new figures are made by.
+    /// Returns true for the version that new figures are made by.
     #[must_use]
     pub fn is_latest(self) -> bool {
         self == Self::LATEST
@@ -45,7 +46,7 @@ impl From<RulesVersion> for u32 {
     }
 }
 
-/// A recorded version of the rules that this program does not know.
+/// Error for a recorded rules version that this program does not support.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("version {0} of the rules is unknown to this treebeam; a newer one may know it")]
 pub struct UnknownRulesVersion(u32);

@@ -1,5 +1,5 @@
-//! The run so far: [`Facts`] folded from events, and an index over them that keeps each event cheap.
-//! Only [`State::apply`] changes anything; everyone else reads through [`Facts`].
+//! State of a run: [`Facts`] folded from events, and an index that keeps each event cheap. Only
+//! [`State::apply`] changes it; all other code reads through [`Facts`].
 
 mod apply;
 mod check;
@@ -20,25 +20,25 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 use twins::TwinKey;
 
-/// The state of a run. It reads as its [`Facts`].
+/// State of a run. Dereferences to its [`Facts`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct State {
     facts: Facts,
     index: StateIndex,
 }
 
-/// Evals by stage and leftovers by time, so that finding the next one does not need a scan.
+/// Index of evals by stage and of leftovers by time, so that finding the next one needs no scan.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct StateIndex {
-    /// Those of the control group last: what is short goes to the tree first.
+    /// Queued evals, the control group last: scarce budget goes to the tree first.
     queued: BTreeMap<IdeaSource, BTreeSet<EvalId>>,
     implementing: BTreeSet<EvalId>,
     implemented: BTreeSet<EvalId>,
     sweeping: BTreeSet<EvalId>,
     swept: BTreeSet<EvalId>,
-    /// Candidates that have results, or will have, by their files.
+    /// Candidates that have results or will have them, by git tree.
     twins: BTreeSet<TwinKey>,
-    /// What is to be removed: at once, or not before this time; worktrees first, which are what takes space.
+    /// Things to remove by due time, then worktrees first: they take the most space.
     removals: BTreeSet<RemovalKey>,
 }
 
@@ -52,7 +52,7 @@ impl Deref for State {
 }
 
 impl State {
-    /// The state of a run that has just begun.
+    /// Creates the state of a run that has just begun.
     #[must_use]
     pub fn from_run_started(started: &RunStarted) -> Self {
         let root = Node {
@@ -90,10 +90,10 @@ impl State {
         Self { facts, index: StateIndex::default() }
     }
 
-    /// The state that these events, from the first on, lead to.
+    /// Folds the events of a run, from the first on, into its state.
     ///
     /// # Errors
-    /// When they are not the events of a run.
+    /// If they are not the events of a run.
     pub fn from_events<'a>(
         events: impl IntoIterator<Item = &'a Event>,
     ) -> Result<Self, StateError> {
@@ -108,10 +108,10 @@ impl State {
         Ok(state)
     }
 
-    /// The state with these facts.
+    /// Creates a state from facts.
     ///
     /// # Errors
-    /// When the facts contradict each other.
+    /// If the facts contradict each other.
     pub fn from_facts(mut facts: Facts) -> Result<Self, StateError> {
         facts.check_consistency()?;
         let twins = facts.evals.iter().filter_map(|eval| twins::twin_key(&eval)).collect();
@@ -126,49 +126,50 @@ impl State {
         Ok(Self { facts, index })
     }
 
-    /// The facts alone.
+    /// Returns the facts without the index.
     #[must_use]
     pub fn into_facts(self) -> Facts {
         self.facts
     }
 
-    /// Evals that wait to be implemented: by node, the control group last, then by id.
+    /// Returns the evals that wait to be implemented: by node, the control group last, then by id.
     pub fn queued_evals(&self) -> impl Iterator<Item = (NodeId, &BTreeSet<EvalId>)> {
         self.index.queued.iter().map(|(source, evals)| (source.node_id(), evals))
     }
 
-    /// Evals that are being implemented.
+    /// Returns the evals that are being implemented.
     #[must_use]
     pub fn implementing_evals(&self) -> &BTreeSet<EvalId> {
         &self.index.implementing
     }
 
-    /// Evals that wait to be swept.
+    /// Returns the evals that wait to be swept.
     #[must_use]
     pub fn implemented_evals(&self) -> &BTreeSet<EvalId> {
         &self.index.implemented
     }
 
-    /// Evals that are being swept.
+    /// Returns the evals that are being swept.
     #[must_use]
     pub fn sweeping_evals(&self) -> &BTreeSet<EvalId> {
         &self.index.sweeping
     }
 
-    /// Evals that wait to be compared.
+    /// Returns the evals that wait to be scored.
     #[must_use]
     pub fn swept_evals(&self) -> &BTreeSet<EvalId> {
         &self.index.swept
     }
 
-    /// What may be removed now: first what was not tried yet, then what has waited longest.
+    /// Returns the next leftover to remove: first those not tried yet, then the one with the
+    /// earliest retry time.
     #[must_use]
     pub fn next_removable(&self, now: Timestamp) -> Option<Leftover> {
         let (not_before, _, leftover) = self.index.removals.first()?;
         not_before.is_none_or(|time| time <= now).then_some(*leftover)
     }
 
-    /// How many worktrees wait to be removed, and were not tried yet.
+    /// Counts the worktrees that wait to be removed and were not tried yet.
     #[must_use]
     pub fn due_worktree_count(&self) -> usize {
         let due = |(not_before, kind, _): &&RemovalKey| {
@@ -177,12 +178,12 @@ impl State {
         self.index.removals.iter().take_while(due).count()
     }
 
-    /// Of those that are under way, the ones that no budget has stopped.
+    /// Returns the evals under way that no budget has stopped.
     pub fn active_evals(&self) -> impl Iterator<Item = EvalId> {
         self.evals_under_way().filter(|eval| !self.is_stopped_by_budget(PaidStep::Implement(*eval)))
     }
 
-    /// Evals between the beginning of their implementation and their end.
+    /// Returns the evals between the beginning of their implementation and their end.
     pub fn evals_under_way(&self) -> impl Iterator<Item = EvalId> {
         let index = &self.index;
         [&index.implementing, &index.implemented, &index.sweeping, &index.swept]
@@ -192,7 +193,7 @@ impl State {
     }
 }
 
-/// Where a leftover stands among those that are to be removed; nowhere if it is kept.
+/// Returns the key of a leftover in the removal index; `None` if it is kept.
 fn removal_key(leftover: Leftover, removal: &RemovalState) -> Option<RemovalKey> {
     let not_before = match removal {
         RemovalState::Kept => return None,

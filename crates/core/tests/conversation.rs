@@ -1,5 +1,4 @@
-//! What is told again of a conversation: within its limits for any input, the newest and the summary always there, the
-//! oldest the first to go, the same bytes for the same input; and what a fork knows.
+//! Replay of conversations: limits, order and determinism for any input, and the content of forks.
 
 #![cfg(test)]
 
@@ -52,7 +51,7 @@ proptest! {
         prop_assert_eq!(told.contains("SUMMARY OF EARLIER TURNS"), whole < past.len(), "{}", told);
     }
 
-    /// Where a turn is told, all that are newer are; with more room there is never less.
+    /// If a turn is rendered in full, so are all newer ones; more room never shows fewer turns.
     #[test]
     fn the_oldest_goes_first(past in pasts(), window in 1_usize..15, most in 400_usize..3000) {
         let is_told = |told: &str, past: &PastTurn| told.contains(&format!("TURN {}:", past.turn_id));
@@ -64,7 +63,8 @@ proptest! {
         prop_assert_eq!(past.iter().filter(|past| is_told(&more, past)).count(), all);
     }
 
-    /// What somebody wrote stands for the turns that it is about, within the same limits; for others it says nothing.
+    /// A written summary replaces the lines of the turns it covers, within the same limits; a
+    /// summary of other turns is not used.
     #[test]
     fn what_somebody_wrote_stands_for_its_turns(
         past in pasts(), text in "(\\PC|\n){1,400}", until in 0_usize..22, window in 1_usize..15, most in 0_usize..3000,

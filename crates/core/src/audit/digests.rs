@@ -1,12 +1,12 @@
-//! Which of the files with a recorded digest must have it now. A step that is under way may have
-//! written its files anew and not be on record yet.
+//! Recorded file digests that must match the disk now. A running step may have rewritten its files
+//! and not be recorded yet.
 
 use super::FileReference;
 use crate::facts::{Expansion, ExpansionIdeas, Facts, RootBaseline, Stage};
 use crate::id::{EvalId, NodeId, RunPath, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Every file with a recorded digest that no unfinished step may have written anew.
+/// Returns every file with a recorded digest that no unfinished step may have rewritten.
 #[must_use]
 pub fn recorded_files(facts: &Facts, digests: &BTreeMap<RunPath, Sha256>) -> Vec<FileReference> {
     let settled = digests.iter().filter_map(|(path, sha256)| {
@@ -20,8 +20,7 @@ pub fn recorded_files(facts: &Facts, digests: &BTreeMap<RunPath, Sha256>) -> Vec
     settled.collect()
 }
 
-/// Evals that have ended, and none of whose files has a recorded digest: an older treebeam recorded
-/// none.
+/// Counts the ended evals without any recorded digest: an older treebeam recorded none.
 #[must_use]
 pub fn evals_without_digests(facts: &Facts, digests: &BTreeMap<RunPath, Sha256>) -> usize {
     let owners = digests.keys().filter_map(FileOwner::from_path);
@@ -30,7 +29,7 @@ pub fn evals_without_digests(facts: &Facts, digests: &BTreeMap<RunPath, Sha256>)
     evals.filter(|eval| !known.contains(&eval.id)).count()
 }
 
-/// The part of a run that a file belongs to.
+/// Part of a run that a file belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FileOwner {
     RootSweep,
@@ -41,7 +40,7 @@ enum FileOwner {
 }
 
 impl FileOwner {
-    /// The owner by the file's path. None for a path that no step writes.
+    /// Determines the owner from the file's path; `None` for a path that no step writes.
     fn from_path(path: &RunPath) -> Option<Self> {
         let mut parts = path.as_str().split('/');
         let (folder, name) = (parts.next()?, parts.next()?);
@@ -67,12 +66,12 @@ impl FileOwner {
         }
     }
 
-    /// Whether no step that writes its files is under way.
+    /// Returns true if no step that writes the owner's files is running.
     fn is_settled(self, facts: &Facts) -> bool {
         match self {
             Self::RootSweep => matches!(facts.baseline, RootBaseline::Measured { .. }),
             Self::Eval(id) => facts.eval(id).is_some_and(|eval| is_at_rest(&eval.stage)),
-            // The control group's questions and answers lie with the root's.
+            // Questions and replies of the control group are stored with the root's.
             Self::NodeIdeas(NodeId::ROOT) => {
                 has_ideas(&facts.control) && Self::has_ideas_of(facts, NodeId::ROOT)
             }
@@ -100,8 +99,8 @@ fn has_ideas(expansions: &[Expansion]) -> bool {
     expansions.iter().all(|expansion| !matches!(expansion.ideas, ExpansionIdeas::Asked))
 }
 
-/// Whether no step of the eval is under way. A budget has ended those of an unfinished eval, which has no files where none
-/// was begun.
+/// Returns true if no step of the eval is running. Those of an unfinished eval were ended by a
+/// budget; it has no files if none had begun.
 const fn is_at_rest(stage: &Stage) -> bool {
     has_ended(stage) || matches!(stage, Stage::Unfinished { .. })
 }

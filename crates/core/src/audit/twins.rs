@@ -1,4 +1,4 @@
-//! Whether candidates with the same git tree are recorded as twins: with the results of the oldest, and one place in a beam.
+//! Audit of twins: the same git tree has the results of the oldest, and one place in a beam.
 
 use super::{AuditFinding, FileReference, RESTORE_ADVICE, artifact_references};
 use crate::event::SweepSubject;
@@ -7,7 +7,7 @@ use crate::id::{EvalId, GitTree, NodeId};
 use crate::rank::RankedCandidate;
 use std::collections::BTreeSet;
 
-/// An eval that has the results of another must have its git tree, and come after it.
+/// Checks that an eval with another's results has the same git tree and comes after it.
 pub(super) fn twin_finding(facts: &Facts, eval: &Eval) -> Option<AuditFinding> {
     let original = eval.candidate()?.same_code_as?;
     (!is_twin(facts, eval, original)).then(|| {
@@ -17,7 +17,7 @@ pub(super) fn twin_finding(facts: &Facts, eval: &Eval) -> Option<AuditFinding> {
 }
 
 fn is_twin(facts: &Facts, eval: &Eval, original: SweepSubject) -> bool {
-    // Until its depth closes the original itself may yield to an older one.
+    // Until its depth closes, the original itself may yield to an older one.
     let is_closed = matches!(eval.stage, Stage::Decided(..));
     let (tree, results) = match original {
         SweepSubject::Root => {
@@ -34,13 +34,13 @@ fn is_twin(facts: &Facts, eval: &Eval, original: SweepSubject) -> bool {
     same_tree && (!is_closed || results == eval.results())
 }
 
-/// The results of sweeps that those of an older twin stand in for.
+/// Returns the results of sweeps that were replaced by those of an older twin.
 pub(super) fn replaced_references(facts: &Facts) -> impl Iterator<Item = FileReference> {
     let replaced = facts.history.replaced_sweeps.iter();
     replaced.flat_map(|(eval, results)| artifact_references(results, &format!("eval {eval}")))
 }
 
-/// The git trees of the root and of the nodes of the depths so far.
+/// Git trees of the root and of the nodes of all depths so far.
 pub(super) struct KeptTrees(BTreeSet<GitTree>);
 
 impl KeptTrees {
@@ -48,7 +48,7 @@ impl KeptTrees {
         Self(root_tree(facts).cloned().into_iter().collect())
     }
 
-    /// Whether there is no node yet with the files of a contender.
+    /// Returns true if no node has the candidate's git tree yet.
     pub(super) fn is_new_tree(&self, contender: &RankedCandidate) -> bool {
         contender.tree.as_ref().is_none_or(|tree| !self.0.contains(tree))
     }

@@ -1,33 +1,34 @@
-//! What is told again of a conversation, within its limits: a summary of the older turns, then the newest ones word by word.
+//! Replay of a conversation within limits: a summary of older turns, then the newest in full.
 
 use super::PastTurn;
 use crate::id::TurnId;
 
 const SUMMARY_HEADING: &str = "SUMMARY OF EARLIER TURNS\n";
-/// Stands where something was cut off.
+/// Marker for text that was cut off.
 const CUT_MARK: &str = "… (cut)\n";
-/// The part of the room that a summary may take.
+/// Share of the available characters that a summary may take, as a divisor.
 const SUMMARY_ROOM_DIVISOR: usize = 4;
-/// The part of a summary that is left to what somebody wrote, where younger turns have their lines beside it.
+/// Share of the summary left to the written text if later turns have lines beside it, as a divisor.
 const WRITTEN_ROOM_DIVISOR: usize = 2;
 
-/// What somebody wrote about the turns up to one of them.
+/// Summary that an agent wrote of all turns up to one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenSummary {
-    /// The last turn that it is about.
+    /// Last turn that the summary covers.
     pub until: TurnId,
-    /// The text.
+    /// Text of the summary.
     pub text: String,
 }
 
-/// The newest turns, at most `window` of them, and a summary of those before, in at most `max_chars` characters. What does
-/// not fit goes from whole text to summary, the oldest first; the newest turn and the summary stay, cut if they must be.
+/// Renders the newest turns, at most `window` of them, and a summary of those before, in at most
+/// `max_chars` characters. Turns that do not fit move from full text to summary, oldest first; the
+/// newest turn and the summary stay, cut if necessary.
 #[must_use]
 pub fn pack_turns(past: &[PastTurn], window: usize, max_chars: usize) -> String {
     pack_with_summary(past, None, window, max_chars)
 }
 
-/// The same with what somebody wrote in place of the lines of those turns that it is about.
+/// Renders like [`pack_turns`], with a written summary in place of the lines of its turns.
 #[must_use]
 pub fn pack_with_summary(
     past: &[PastTurn],
@@ -40,13 +41,13 @@ pub fn pack_with_summary(
     summary + &truncate_text(&turns, room)
 }
 
-/// How many turns, the oldest ones, are not told word by word.
+/// Counts the oldest turns that are not rendered in full.
 #[must_use]
 pub fn count_summarised_turns(past: &[PastTurn], window: usize, max_chars: usize) -> usize {
     past.len() - choose_turns(past, None, window, max_chars).0
 }
 
-/// How many turns are told word by word, and what is told.
+/// Chooses how many turns are rendered in full, and returns that count with the rendered text.
 fn choose_turns(
     past: &[PastTurn],
     written: Option<&WrittenSummary>,
@@ -61,7 +62,7 @@ fn choose_turns(
     (1..=most).rev().map(of).find(fits).unwrap_or_else(|| of(most.min(1)))
 }
 
-/// The summary and the text of so many of the newest turns.
+/// Renders the summary, and the text of the `kept` newest turns.
 fn render_history(
     past: &[PastTurn],
     written: Option<&WrittenSummary>,
@@ -78,7 +79,7 @@ fn render_turn(past: &PastTurn) -> String {
     format!("TURN {}: {}\n{text}\n", past.turn_id, past.in_short)
 }
 
-/// What was written about turns, and one line for each other one, the newest where not all of them have room.
+/// Renders the written summary and one line for each later turn, the newest if not all fit.
 fn render_summary(past: &[PastTurn], written: Option<&WrittenSummary>, room: usize) -> String {
     if past.is_empty() {
         return String::new();
@@ -96,7 +97,7 @@ fn render_summary(past: &[PastTurn], written: Option<&WrittenSummary>, room: usi
     truncate_text(&format!("{SUMMARY_HEADING}{text}{lines}\n"), room)
 }
 
-/// One line for each turn: as many of the newest as there is room for, and one at least.
+/// Renders one line per turn: as many of the newest as fit, and at least one.
 fn render_turn_lines(past: &[PastTurn], room: usize) -> String {
     let line = |past: &PastTurn| format!("- {}: {}\n", past.turn_id, past.in_short);
     let lines: Vec<String> = past.iter().map(line).collect();
@@ -110,7 +111,7 @@ fn render_turn_lines(past: &[PastTurn], room: usize) -> String {
     lines.get(lines.len().saturating_sub(kept)..).unwrap_or_default().concat()
 }
 
-/// A text in at most so many characters, with a mark where something is missing.
+/// Truncates a text to `room` characters, with a marker where text is missing.
 fn truncate_text(text: &str, room: usize) -> String {
     if char_count(text) <= room {
         return text.to_owned();

@@ -2,15 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Who let a candidate through.
+/// Approval of a candidate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Approval {
-    /// Nobody: there is no reviewer.
+    /// There is no reviewer.
     #[default]
     Unreviewed,
-    /// The reviewer.
+    /// The reviewer approved.
     Approved,
-    /// `proceed_on_max_review_rounds`, against the reviewer's word.
+    /// The reviewer rejected, and `proceed_on_max_review_rounds` let it through.
     LetThrough,
 }

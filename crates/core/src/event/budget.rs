@@ -1,17 +1,17 @@
-//! The budgets that a run is paid from: answers of agents, and time.
+//! Budgets of a run: cost and tokens of agents' replies, and time.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What a budget counts.
+/// Kind of a budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BudgetKind {
-    /// Money.
+    /// Money for agents' replies.
     Cost,
-    /// Tokens.
+    /// Tokens of agents' replies.
     Tokens,
-    /// Time.
+    /// Time until the deadline.
     Deadline,
 }
 

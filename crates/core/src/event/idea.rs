@@ -1,4 +1,4 @@
-//! Ideas on their way to be tried: what was proposed, what the user added, what was skipped, and what was told.
+//! Events about ideas: proposed, added by the user or skipped, with their prompt context.
 
 use super::MessageId;
 use crate::bill::RoleBills;
@@ -8,58 +8,58 @@ use crate::id::{EvalId, NodeId, RunPath, Sha256};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// The ideas of one expansion of a node, or of the control group.
+/// Ideas of one expansion of a node or of the control group.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct IdeasProposed {
-    /// Whose.
+    /// Node or group that the ideas are for.
     #[serde(rename = "node")]
     pub source: IdeaSource,
-    /// Those that are tried, in order, with the ids they get.
+    /// Ideas that are tried, in order, with their new ids.
     pub queued: Vec<NewEval>,
-    /// Those that the budget leaves untried.
+    /// Ideas that the budget leaves untried.
     pub untried: Vec<Idea>,
-    /// Those that were skipped as repeats.
+    /// Repeated ideas that were skipped.
     pub repeats: Vec<RepeatedIdea>,
-    /// How many turns the node's conversation took.
+    /// Number of turns used in the conversation.
     pub turns: u32,
-    /// What the generator was told.
+    /// Context in the generator's prompt.
     pub context: ContextPack,
-    /// What the answers took.
+    /// Bills of the replies.
     #[serde(default, skip_serializing_if = "RoleBills::is_empty")]
     pub bills: RoleBills,
-    /// The turns; nothing is known of them where there is no conversation.
+    /// Recorded turns; empty without a conversation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conversation: Vec<Turn>,
-    /// When.
+    /// Time of the event.
     pub at: Timestamp,
 }
 
-/// An idea on its way to be tried.
+/// Idea that becomes an eval.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NewEval {
-    /// The id it gets.
+    /// Id of the new eval.
     pub eval: EvalId,
-    /// The idea.
+    /// Idea to try.
     pub idea: Idea,
 }
 
-/// A proposed or added idea; its text is the file.
+/// Proposed or added idea; its text is in the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Idea {
-    /// The file, below `node_ideas/`.
+    /// Path of the file, below `node_ideas/`.
     pub path: RunPath,
-    /// The file's digest.
+    /// Digest of the file.
     pub sha256: Sha256,
-    /// The digest of its normalised text: two ideas that share it are the same idea.
+    /// Digest of the normalised text: two ideas that share it are the same idea.
     pub fingerprint: Sha256,
-    /// The first line of its `IDEA:`.
+    /// Text of the `IDEA:` line.
     pub title: String,
-    /// Which turn of the node's conversation brought it, counted from 1; none for one that the user added.
+    /// Turn of the node's conversation that brought it, from 1; `None` if the user added the idea.
     pub turn: Option<u32>,
 }
 
 impl Idea {
-    /// Its name in a chain of ideas: the node's id and the file's stem.
+    /// Returns the idea's name in a chain of ideas: the node's id and the file's stem.
     #[must_use]
     pub fn chain_id(&self) -> &str {
         let path = self.path.as_str();
@@ -68,56 +68,56 @@ impl Idea {
     }
 }
 
-/// An idea of the user's on its way to be tried.
+/// Idea of the user that becomes an eval.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct IdeaAdded {
-    /// The message that brought it.
+    /// Message with the idea.
     pub message: MessageId,
-    /// The node that it is tried on.
+    /// Node that the idea is tried on.
     pub node: NodeId,
-    /// The id it gets.
+    /// Id of the new eval.
     pub eval: EvalId,
-    /// The idea.
+    /// Idea to try.
     pub idea: Idea,
-    /// When.
+    /// Time of the event.
     pub at: Timestamp,
 }
 
-/// Ideas that the user gives to a run from the start. They are tried on the root, and nothing is promoted.
+/// Ideas that the user gives to a run. They are tried on the root, and none is promoted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UserIdeas {
-    /// Their texts, in the order in which they are tried; none: only the root is measured.
+    /// Texts of the ideas, in the order of trying; if empty, only the root is measured.
     pub ideas: Vec<String>,
-    /// The user's worktree that the only candidate is put into and measured in, instead of one of the run's own.
+    /// Worktree of the user that the only candidate is measured in, instead of one of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_place: Option<String>,
 }
 
-/// An idea that was proposed again, and skipped.
+/// Repeated idea that was skipped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RepeatedIdea {
-    /// The digest of its normalised text.
+    /// Digest of the normalised text.
     pub fingerprint: Sha256,
-    /// Its title.
+    /// Title of the idea.
     pub title: String,
 }
 
-/// The text that the generator was told about a node, as it was used.
+/// Prompt context about a node, as the generator received it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContextPack {
-    /// The file.
+    /// File with the text.
     pub path: RunPath,
-    /// Its digest.
+    /// Digest of the file.
     pub sha256: Sha256,
-    /// The idea files that it mentions.
+    /// Idea files that the context mentions.
     pub idea_files: Vec<FileDigest>,
 }
 
-/// A file and its digest.
+/// File and its digest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileDigest {
-    /// The file.
+    /// Path of the file.
     pub path: RunPath,
-    /// Its digest.
+    /// Digest of the file.
     pub sha256: Sha256,
 }

@@ -1,15 +1,14 @@
-//! The kinds of events by name. The list is complete by construction: it is what names an event, and one without a name
-//! does not compile.
+//! Names of the kinds of events, complete by construction: an event without one doesn't compile.
 
 use super::Event;
 
 macro_rules! kinds {
     ($($variant:ident => $name:literal,)+) => {
         impl Event {
-            /// All kinds, by the names that their JSON has as its `type`.
+            /// Names of all kinds, which are the `type` of their JSON.
             pub const KINDS: &[&str] = &[$($name),+];
 
-            /// Which kind it is.
+            /// Returns the name of the event's kind.
             #[must_use]
             pub const fn kind(&self) -> &'static str {
                 match self {

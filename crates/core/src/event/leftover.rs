@@ -1,19 +1,19 @@
-//! What is on disk and no longer needed. How it is removed is not said here.
+//! Leftovers: worktrees, refs and folders on disk that are not needed. Removed elsewhere.
 
 use crate::id::CodePlace;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Something that is on disk and no longer needed.
+/// Thing on disk that is no longer needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Leftover {
-    /// Whose.
+    /// Node or candidate that it belongs to.
     pub place: CodePlace,
-    /// What.
+    /// Kind of the leftover.
     pub kind: LeftoverKind,
 }
 
-/// What a leftover is.
+/// Kind of a leftover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LeftoverKind {
@@ -21,7 +21,7 @@ pub enum LeftoverKind {
     Worktree,
     /// A ref.
     Branch,
-    /// What the sweeps of a failed eval wrote.
+    /// Output of a failed eval's sweeps.
     Dir,
 }
 

@@ -1,43 +1,44 @@
-//! Work that is done again: what the record says of it, and which failures are worth another attempt.
+//! Events about repeated work, and which failures are worth another attempt.
 
 use super::FailureKind;
 use crate::id::{Depth, EvalId, NodeId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// What the user wanted done again at the open depth, or at the last one. One event for one wish: it is on record whole, or not at all.
+/// Work of the open depth, or of the last one, that the user wants repeated. One event per request,
+/// so that it is recorded completely or not at all.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SentBack {
-    /// The last depth, where it was closed and is open again for this: nothing was promoted from it.
+    /// Last depth, if it was closed and is reopened for this: nothing was promoted from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reopened: Option<Depth>,
-    /// Failed evals that wait for their next attempt, in the order of their ids.
+    /// Failed evals that wait for their next attempt, ordered by id.
     pub retried: Vec<EvalId>,
-    /// Those of them whose candidate is swept again as it is: nobody is asked for another.
+    /// Retried evals whose existing candidate is swept again without calling agents.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub swept: Vec<EvalId>,
-    /// Scored evals that are evaluated again, in the order of their ids.
+    /// Scored evals that are evaluated again, ordered by id.
     pub rerun: Vec<EvalRerun>,
-    /// Evals that had not begun, and whose nodes are asked for other ideas in their place.
+    /// Evals that had not begun, in whose place other ideas are requested.
     pub set_aside: Vec<EvalId>,
-    /// The nodes that are asked again, in frontier order.
+    /// Nodes that new ideas are requested for, in frontier order.
     pub asked: Vec<NodeId>,
-    /// When.
+    /// Time of the event.
     pub at: Timestamp,
 }
 
-/// An idea that is evaluated again.
+/// Scored eval whose idea is evaluated again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EvalRerun {
-    /// The eval that counts no more.
+    /// Eval that no longer counts.
     pub of: EvalId,
-    /// The id that the same idea gets.
+    /// Id of the idea's new eval.
     pub eval: EvalId,
 }
 
 impl FailureKind {
-    /// Whether another attempt may end otherwise by itself. A coder who was told in every round that nothing changes, or
-    /// what may not change, has no other answer to this idea.
+    /// Returns true if another attempt may succeed without a change. After every round ended with
+    /// no change or a protected path, a coder has no other reply to this idea.
     #[must_use]
     pub const fn is_worth_a_retry(self) -> bool {
         match self {

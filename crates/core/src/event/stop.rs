@@ -1,10 +1,10 @@
-//! Why a run is over.
+//! Reasons why a run is over.
 
 use super::BudgetKind;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Why a run is over.
+/// Reason why a run is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StopReason {
     /// All depths are done.
@@ -13,22 +13,22 @@ pub enum StopReason {
     /// No candidate of a depth was promoted.
     #[serde(rename = "empty_frontier")]
     EmptyFrontier,
-    /// No node of the frontier got an idea.
+    /// No node of the frontier received an idea.
     #[serde(rename = "no_ideas")]
     NoIdeas,
     /// The budget of evals is used up.
     #[serde(rename = "max_total_idea_evals_reached")]
     MaxEvals,
-    /// The next answer could cost more than is left.
+    /// The next reply could cost more than is left.
     #[serde(rename = "max_cost_reached")]
     MaxCost,
-    /// The next answer could take more tokens than are left.
+    /// The next reply could take more tokens than are left.
     #[serde(rename = "max_tokens_reached")]
     MaxTokens,
-    /// The time is over.
+    /// The deadline has passed.
     #[serde(rename = "deadline_reached")]
     Deadline,
-    /// An eval failed, and that was to end the run.
+    /// An eval failed in a run that is set to end then.
     #[serde(rename = "strict_depth_failure")]
     StrictDepthFailure,
 }

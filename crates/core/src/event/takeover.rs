@@ -1,31 +1,31 @@
-//! Who ran a run before, and why it could be taken from that process.
+//! Takeover of a run: the process that had it, and why it could be taken.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A process that ran a run, as it said itself.
+/// Process that ran a run, as it reported itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunnerProcess {
-    /// The process.
+    /// Id of the process.
     pub pid: u32,
-    /// The machine.
+    /// Name of its machine.
     pub hostname: String,
-    /// Since when.
+    /// Time since which it had the run.
     pub created_at: Timestamp,
-    /// When it last said that it is alive.
+    /// Time of its last heartbeat.
     pub last_heartbeat_at: Timestamp,
 }
 
-/// Why a run could be taken from the process that had it.
+/// Reason why a run could be taken from its process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TakeoverReason {
-    /// It ran on this machine, and is dead.
+    /// The process ran on this machine and is dead.
     OwnerDead,
-    /// It ran elsewhere, and was silent for too long.
+    /// The process ran elsewhere and sent no heartbeat for too long.
     HeartbeatStale,
-    /// It ran elsewhere, and the user said so.
+    /// The process ran elsewhere and the user forced the takeover.
     Forced,
 }
 

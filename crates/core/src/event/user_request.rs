@@ -1,21 +1,21 @@
-//! What a user asks of a run while it runs, and the names of the messages that say so.
+//! Requests of a user to an active run, and the ids of the messages with them.
 
 use crate::id::BadName;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Something that the user asks of the process that runs a run.
+/// Request of the user to the process that runs a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UserRequest {
-    /// Start nothing new until told otherwise.
+    /// Start nothing new until an unpause.
     Pause,
-    /// Go on.
+    /// End the pause, or if there is none withdraw a stop after the depth.
     Unpause,
-    /// Let what is under way end, and leave the run: it can be resumed.
+    /// Finish what is running and exit: the run can be resumed.
     Stop,
-    /// Leave it once the depth that is open is at its end, its promotions included: it can be resumed.
+    /// Exit after the open depth, including its promotions: the run can be resumed.
     StopAfterDepth,
 }
 
@@ -30,16 +30,16 @@ impl fmt::Display for UserRequest {
     }
 }
 
-/// A message's name: it sorts by when the message was written, and no two messages share one.
+/// Id of a message: unique, and sorted by the time the message was written.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct MessageId(String);
 
 impl MessageId {
-    /// The longest name.
+    /// Maximum length of an id.
     const MAX_CHARS: usize = 80;
 
-    /// The name as text.
+    /// Returns the id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

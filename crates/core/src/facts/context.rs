@@ -1,5 +1,5 @@
-//! What a generator was told, as it is held: an idea file that is an eval's is held with the eval, and named by it here. What
-//! was recorded comes out again to the letter. Nothing here says what is told.
+//! Prompt contexts as held in memory: idea files are stored as eval ids where possible. The
+//! recorded form is restored exactly. The content of a context is chosen elsewhere.
 
 use super::{Expansion, ExpansionIdeas, Facts, Stage};
 use crate::event::{ContextPack, FileDigest};
@@ -7,22 +7,22 @@ use crate::gate::StoredVerdict;
 use crate::id::{Depth, EvalId, NodeId, RunPath, Sha256};
 use crate::path;
 
-/// What a generator was told.
+/// Recorded context of a generator's prompt, in compact form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredContext {
-    /// The file with the text.
+    /// File with the text.
     pub path: RunPath,
-    /// Its digest.
+    /// Digest of the text.
     pub sha256: Sha256,
     files: ContextFiles,
 }
 
-/// The idea files that it mentions.
+/// Idea files that a context mentions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum ContextFiles {
-    /// Those of these evals.
+    /// Idea files of these evals.
     OfEvals(Box<[EvalId]>),
-    /// Some that are no eval's, or of an expansion that brought none.
+    /// Explicit list, used if a file is not an eval's or the expansion made no evals.
     Named(Box<[FileDigest]>),
 }
 
@@ -34,7 +34,7 @@ impl From<ContextPack> for StoredContext {
 }
 
 impl StoredContext {
-    /// As it was recorded.
+    /// Restores the context as it was recorded.
     #[must_use]
     pub fn to_context_pack(&self, facts: &Facts) -> ContextPack {
         let (path, sha256) = (self.path.clone(), self.sha256);
@@ -49,7 +49,7 @@ impl StoredContext {
         ContextPack { path, sha256, idea_files }
     }
 
-    /// The same in as little room as will do, where it was told before this eval was there.
+    /// Replaces the file list by eval ids, if every file belongs to an eval older than `before`.
     #[must_use]
     pub(crate) fn into_compact(self, facts: &Facts, depth: Depth, before: Option<EvalId>) -> Self {
         let (ContextFiles::Named(named), Some(before)) = (&self.files, before) else { return self };
@@ -62,10 +62,10 @@ impl StoredContext {
 }
 
 impl Facts {
-    /// The newest eval before another one whose idea is in this file.
+    /// Finds the newest eval older than `before` whose idea is in this file.
     fn find_eval_by_file(&self, file: &FileDigest, depth: Depth, before: EvalId) -> Option<EvalId> {
         let expansions = self.expansions_with_ideas_in(&file.path)?;
-        // Later ones are not looked at: there may be thousands.
+        // Later expansions are skipped: there may be thousands.
         let known = expansions.partition_point(|expansion| expansion.depth <= depth);
         let known = expansions.get(..known)?.iter().rev();
         let evals =
@@ -77,7 +77,7 @@ impl Facts {
         evals.copied().find(is_it)
     }
 
-    /// The expansions whose ideas lie in the folder of this one.
+    /// Returns the expansions whose ideas are in the same folder as this idea file.
     fn expansions_with_ideas_in(&self, idea: &RunPath) -> Option<&[Expansion]> {
         let below = idea.as_str().strip_prefix(path::all_ideas_folder().as_str())?;
         let folder = below.strip_prefix('/')?.split('/').next()?;
@@ -87,13 +87,13 @@ impl Facts {
         })
     }
 
-    /// What an expansion's generator was told, in as little room as will do.
+    /// Returns the compact form of an expansion's context.
     fn compact_context(&self, expansion: &Expansion) -> Option<StoredContext> {
         let ExpansionIdeas::Proposed { evals, context, .. } = &expansion.ideas else { return None };
         Some(context.clone().into_compact(self, expansion.depth, evals.first().copied()))
     }
 
-    /// Holds what follows from the rest in as little room as will do, as [`State::apply`](crate::state::State::apply) does.
+    /// Compacts all derivable data in memory, as [`State::apply`](crate::state::State::apply) does.
     pub fn compact_memory(&mut self) {
         let expansions = self.nodes.iter().flat_map(|node| &node.expansions).chain(&self.control);
         let told: Vec<_> = expansions.map(|expansion| self.compact_context(expansion)).collect();

@@ -1,4 +1,4 @@
-//! The turns of a node's conversation, and where they come from. Nothing here says what is told of them again.
+//! Turns of a node's conversation and the forks they come from. Replay is decided elsewhere.
 
 use super::{Expansion, Facts, Node, NodeOrigin};
 use crate::conversation::{Turn, TurnSummary};
@@ -10,18 +10,18 @@ use crate::path;
 /// One turn of a node's conversation.
 #[derive(Clone, Debug)]
 pub struct NodeTurn<'a> {
-    /// Its name.
+    /// Id of the turn.
     pub id: TurnId,
-    /// The name of its question.
+    /// Name of the turn's question.
     pub key: String,
-    /// The expansion that it belongs to.
+    /// Expansion that the turn belongs to.
     pub expansion: &'a Expansion,
-    /// What is known of it; nothing where there was no conversation.
+    /// Record of the turn; `None` without a conversation.
     pub turn: Option<&'a Turn>,
 }
 
 impl Node {
-    /// The turns of its own conversation, the first one first.
+    /// Returns the turns of the node's own conversation, oldest first.
     #[must_use]
     pub fn conversation_turns(&self) -> Vec<NodeTurn<'_>> {
         let mut turns = Vec::new();
@@ -39,7 +39,7 @@ impl Node {
         turns
     }
 
-    /// The turn that its conversation goes on from.
+    /// Returns the turn that the node's conversation forks from.
     #[must_use]
     pub const fn forked_at(&self) -> Option<TurnId> {
         match self.origin {
@@ -50,25 +50,25 @@ impl Node {
 }
 
 impl NodeTurn<'_> {
-    /// The ideas that it brought.
+    /// Returns the ideas that the turn brought.
     pub fn ideas<'a>(&'a self, facts: &'a Facts) -> impl Iterator<Item = Idea> {
         let number = Some(self.id.number);
         facts.ideas_of(self.expansion).filter(move |idea| idea.turn == number)
     }
 
-    /// Where its question is kept.
+    /// Returns the file with the turn's question.
     #[must_use]
     pub fn prompt_path(&self) -> RunPath {
         path::idea_prompt_file(self.id.node, &self.key)
     }
 
-    /// Where its answer is kept.
+    /// Returns the file with the turn's reply.
     #[must_use]
     pub fn reply_path(&self) -> RunPath {
         path::idea_reply_file(self.id.node, &self.key)
     }
 
-    /// The summary that was asked for in it, and where that is kept.
+    /// Returns the summary that was written in the turn, with its file.
     #[must_use]
     pub fn summary_with_path(&self) -> Option<(TurnSummary, RunPath)> {
         let summary = self.turn?.summary?;
@@ -80,7 +80,7 @@ impl NodeTurn<'_> {
 }
 
 impl Facts {
-    /// The turns that a node's conversation comes from, each the fork of the one before it, the nearest first.
+    /// Returns the fork turns of a node's lineage, nearest first.
     pub fn fork_turns(&self, node: NodeId) -> impl Iterator<Item = TurnId> {
         self.lineage(node).filter_map(Node::forked_at)
     }

@@ -1,5 +1,5 @@
-//! How many more evals there is room for, in the tree and in the control group, and whether the control group waits for its
-//! ideas. Nothing here decides.
+//! Remaining eval budget of the tree and of the control group, and whether ideas are still due.
+//! Counts only, no decisions.
 
 use super::{Expansion, ExpansionIdeas, Facts, Node};
 use crate::group::{EvalGroup, IdeaSource};
@@ -7,13 +7,14 @@ use crate::id::Depth;
 use crate::policy::ControlPolicy;
 
 impl Facts {
-    /// How many more evals the budget allows the tree.
+    /// Returns the number of evals that the budget still allows the tree.
     #[must_use]
     pub fn remaining_evals(&self) -> u32 {
         self.remaining_evals_of(EvalGroup::Tree)
     }
 
-    /// How many more evals the budget allows a group. Each has its own part, so that neither takes the other's.
+    /// Returns the number of evals that the budget still allows a group. Each group has its own
+    /// part, so that neither takes the other's.
     #[must_use]
     pub fn remaining_evals_of(&self, group: EvalGroup) -> u32 {
         let Some(most) = self.limits.max_total_idea_evals else { return u32::MAX - 1 };
@@ -25,7 +26,7 @@ impl Facts {
         part.saturating_sub(self.eval_count_of(group))
     }
 
-    /// How many evals a group has, those included that no longer count.
+    /// Counts the evals of a group, including those that no longer count.
     fn eval_count_of(&self, group: EvalGroup) -> u32 {
         let control: usize =
             self.control.iter().map(|expansion| expansion.eval_ids().count()).sum();
@@ -36,14 +37,15 @@ impl Facts {
         u32::try_from(made).unwrap_or(u32::MAX)
     }
 
-    /// What the tree is compared with. Where the user gave the ideas, there is no tree.
+    /// Returns the policy of the control group; `None` with ideas of the user: there is no tree.
     #[must_use]
     pub fn control_policy(&self) -> Option<ControlPolicy> {
         self.settings.control.filter(|_| self.user_ideas.is_none())
     }
 
-    /// How many ideas the control group is asked for at the open depth: what it lacks to have its part of all evals. The
-    /// user's own ideas count from the next depth on, so that it does not matter when they came.
+    /// Returns the number of ideas to request for the control group at the open depth: those it
+    /// lacks for its share of all evals. Ideas that the user added count from the next depth on, so
+    /// that the time they came does not matter.
     #[must_use]
     pub fn wanted_control_ideas(&self) -> u32 {
         let Some(control) = self.control_policy() else { return 0 };
@@ -58,14 +60,14 @@ impl Facts {
         lacking.min(self.remaining_evals_of(EvalGroup::Control))
     }
 
-    /// What was asked for the control group at this depth.
+    /// Returns the expansion of the control group at this depth.
     #[must_use]
     pub fn control_expansion_at(&self, depth: Depth) -> Option<&Expansion> {
         self.control.last().filter(|expansion| expansion.depth == depth)
     }
 
-    /// Whether the control group has still to get its ideas at the open depth. Its turn comes after the nodes', so that
-    /// their ids do not depend on it.
+    /// Returns true if the control group still needs ideas at the open depth. Its turn comes after
+    /// the nodes', so that their ids do not depend on it.
     #[must_use]
     pub fn is_control_awaiting_ideas(&self) -> bool {
         match self.control_expansion_at(self.depth) {
@@ -74,18 +76,18 @@ impl Facts {
         }
     }
 
-    /// Whether anybody has still to get ideas at the open depth.
+    /// Returns true if a node or the control group still needs ideas at the open depth.
     #[must_use]
     pub fn is_awaiting_ideas(&self) -> bool {
         self.nodes_awaiting_ideas().next().is_some() || self.is_control_awaiting_ideas()
     }
 
-    /// Whether every node of the open depth has its ideas, as far as there is room for any.
+    /// Returns true if every node of the open depth has its ideas, or there is no budget for any.
     fn are_nodes_expanded(&self) -> bool {
         self.remaining_evals() == 0 || self.nodes_awaiting_ideas().next().is_none()
     }
 
-    /// What was asked at the open depth, if anything was.
+    /// Returns the expansion of a source at the open depth, if there is one.
     #[must_use]
     pub fn open_depth_expansion(&self, source: IdeaSource) -> Option<&Expansion> {
         match source {
@@ -94,7 +96,7 @@ impl Facts {
         }
     }
 
-    /// All that was asked for the tree and for the control group, the nodes' first.
+    /// Returns all expansions of the tree and of the control group, the nodes' first.
     pub fn all_expansions(&self) -> impl Iterator<Item = (IdeaSource, &Expansion)> {
         let of = |node: &Node| IdeaSource::Node(node.id);
         let nodes = self.nodes.iter().flat_map(move |node| {

@@ -1,5 +1,5 @@
-//! All evals of a run, as they are held: there are thousands of them, and those of closed depths are seldom looked at and do
-//! not change. So these are held as bytes, and whoever looks at one gets a copy.
+//! List of all evals, which packs those of closed depths. There are thousands of them; packed ones
+//! are rarely read, never change, and are returned as copies.
 
 use super::{ClosedDepth, Eval, Facts, PackedEvals, RunPhase};
 use crate::id::EvalId;
@@ -8,16 +8,16 @@ use std::borrow::Cow;
 /// All evals of a run, by id.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EvalList {
-    /// Those of the depths that are behind, depth by depth.
+    /// Evals of packed depths, depth by depth.
     settled: Vec<PackedDepth>,
-    /// Those that may still change.
+    /// Evals that may still change.
     open: Vec<Eval>,
 }
 
-/// The evals of a depth that is behind.
+/// Packed evals of one depth.
 #[derive(Clone, Debug, PartialEq)]
 struct PackedDepth {
-    /// The place of the first, or of the next depth's where there are none.
+    /// Index of the depth's first eval, or of the next depth's if it has none.
     first: usize,
     evals: PackedEvals,
 }
@@ -29,13 +29,13 @@ impl From<Vec<Eval>> for EvalList {
 }
 
 impl EvalList {
-    /// How many there are.
+    /// Returns the number of evals.
     #[must_use]
     pub fn len(&self) -> usize {
         self.packed_len() + self.open.len()
     }
 
-    /// Whether there are none yet.
+    /// Returns true if there are no evals.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -45,7 +45,7 @@ impl EvalList {
         self.settled.last().map_or(0, |depth| depth.first + depth.evals.len())
     }
 
-    /// The one at this place, counted from 0.
+    /// Returns the eval at an index, counted from 0.
     #[must_use]
     pub fn get(&self, at: usize) -> Option<Cow<'_, Eval>> {
         if let Some(at) = at.checked_sub(self.packed_len()) {
@@ -56,29 +56,29 @@ impl EvalList {
         depth.evals.get(at - depth.first).map(Cow::Owned)
     }
 
-    /// The latest one.
+    /// Returns the newest eval.
     #[must_use]
     pub fn last(&self) -> Option<Cow<'_, Eval>> {
         self.get(self.len().checked_sub(1)?)
     }
 
-    /// All of them, the first one first.
+    /// Iterates over all evals, oldest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Cow<'_, Eval>> + Clone {
         let settled = self.settled.iter().flat_map(|depth| depth.evals.iter().map(Cow::Owned));
         settled.chain(self.open.iter().map(Cow::Borrowed))
     }
 
-    /// Those from this place on, as far as they may still change.
+    /// Returns the evals from an index on that may still change.
     pub(super) fn unpacked_evals_from(&self, at: usize) -> &[Eval] {
         self.open.get(at.saturating_sub(self.packed_len())..).unwrap_or_default()
     }
 
-    /// Those that may still change.
+    /// Returns the evals that may still change.
     pub(crate) fn unpacked_evals(&self) -> &[Eval] {
         &self.open
     }
 
-    /// The same, to be changed.
+    /// Returns the evals that may still change, mutably.
     pub(super) fn unpacked_evals_mut(&mut self) -> &mut [Eval] {
         &mut self.open
     }
@@ -87,13 +87,13 @@ impl EvalList {
         self.open.push(eval);
     }
 
-    /// All of them, to be changed.
+    /// Unpacks all evals and returns them mutably.
     pub fn unpack_all(&mut self) -> &mut Vec<Eval> {
         self.pack_depths(&[]);
         &mut self.open
     }
 
-    /// Settles the evals of these depths, the first ones, and of no others: the rest may change.
+    /// Packs the evals of exactly these depths, the oldest ones, and unpacks all others.
     fn pack_depths(&mut self, behind: &[ClosedDepth]) {
         while self.settled.len() > behind.len() {
             let last = self.settled.pop();
@@ -106,30 +106,30 @@ impl EvalList {
             let evals = PackedEvals::from_evals(self.open.drain(..count));
             self.settled.push(PackedDepth { first, evals });
         }
-        // Where a run was read, all of them were here.
+        // When a run is loaded, all evals are unpacked at first.
         self.open.shrink_to_fit();
     }
 }
 
-/// Where an eval stands among all, counted from 0.
+/// Returns the index of an eval in the list, counted from 0.
 pub(super) fn eval_index(id: EvalId) -> Option<usize> {
     usize::try_from(id.number().checked_sub(1)?).ok()
 }
 
 impl Facts {
-    /// An eval that may still change.
+    /// Returns an eval that may still change.
     pub(crate) fn unpacked_eval(&self, id: EvalId) -> Option<&Eval> {
         self.evals.open.get(eval_index(id)?.checked_sub(self.evals.packed_len())?)
     }
 
-    /// The same, to be changed.
+    /// Returns an eval that may still change, mutably.
     pub(crate) fn unpacked_eval_mut(&mut self, id: EvalId) -> Option<&mut Eval> {
         let at = eval_index(id)?.checked_sub(self.evals.packed_len())?;
         self.evals.open.get_mut(at)
     }
 
-    /// Settles the evals of all depths that are behind: nothing happens to them any more. Where the best of the last one are
-    /// being made nodes, it is not.
+    /// Packs the evals of all closed depths, which no longer change. The last one is left out while
+    /// its best become nodes.
     pub(crate) fn pack_closed_depths(&mut self) {
         let promoting = usize::from(matches!(self.phase, RunPhase::Promoting { .. }));
         let behind = self.closed.len().saturating_sub(promoting);
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn all_are_found_however_many_are_settled() {
         let all: Vec<Eval> = (1..=7).map(eval).collect();
-        // The first depth has none, nor has the third.
+        // The first and the third depth have no evals.
         let depths = [1, 4, 4, 7].map(closed);
         let mut step_by_step = EvalList::from(all.clone());
         for behind in (0..=depths.len()).chain([2, 0]) {

@@ -1,4 +1,4 @@
-//! How a run came to be what it is, as far as nothing else depends on it.
+//! History of a run's interruptions and requests, apart because no other fact depends on it.
 
 use crate::event::{MessageId, SweepSubject};
 use crate::evidence::Artifact;
@@ -6,32 +6,32 @@ use crate::id::{Depth, EvalId};
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What depends on how often the run was interrupted.
+/// Counts and records that depend on how often the run was interrupted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunHistory {
-    /// How often each sweep was submitted.
+    /// Number of submissions of each sweep.
     pub submissions: BTreeMap<SweepSubject, u32>,
-    /// How often the run was taken from a process that did not leave cleanly.
+    /// Number of times the run was taken over from a process that did not exit cleanly.
     pub lock_takeovers: u32,
-    /// How often the journal had lost its name and was put back.
+    /// Number of times the journal had lost its name and was restored.
     pub journal_restorations: u32,
-    /// How often the reach was changed.
+    /// Number of changes of the limits.
     pub settings_changes: u32,
-    /// How often a promotion had to be tried again.
+    /// Number of promotions that had to be retried.
     pub promotion_failures: u32,
-    /// Leftovers whose removal did not work at first.
+    /// Number of leftovers whose removal failed at first.
     pub deferred_cleanups: u32,
-    /// Leftovers that are gone.
+    /// Number of leftovers that are removed.
     pub cleanups: u32,
-    /// Since when the run is paused, if it is.
+    /// Time since which the run is paused, if it is.
     pub paused_since: Option<Timestamp>,
-    /// The depth that the user wants the run to stop after, if it is not the last one anyway.
+    /// Depth after which the user wants the run to stop, if not the last one anyway.
     pub stop_after: Option<Depth>,
-    /// The messages that were taken last, the oldest first: none of them counts a second time.
+    /// Messages that were handled last, oldest first: none is handled a second time.
     pub messages: Vec<MessageId>,
-    /// Results of sweeps that the results of an older twin stand in for: whether a candidate was swept before its twin was
-    /// known depends on what ended first.
+    /// Results of sweeps that the results of an older twin replace: whether a candidate was swept
+    /// before its twin was known depends on the order of finishing.
     pub replaced_sweeps: BTreeMap<EvalId, Artifact>,
-    /// Evals that were being swept when artifacts were found changed: none of their results count.
+    /// Evals that were being swept when artifacts were found changed: their results do not count.
     pub suspects: BTreeSet<EvalId>,
 }

@@ -1,4 +1,4 @@
-//! What can be looked up in the facts: nodes, evals, lineage, frontier, the best node. Nothing here decides.
+//! Lookups in the facts: nodes, evals, lineage, frontier, best node, spending. No decisions.
 
 use super::{
     Candidate, CandidateFate, Eval, Expansion, ExpansionIdeas, Facts, Node, NodeOrigin,
@@ -17,37 +17,37 @@ use jiff::Timestamp;
 use std::borrow::Cow;
 
 impl Facts {
-    /// A node, if there is one of that name.
+    /// Returns the node with this id.
     #[must_use]
     pub fn node(&self, id: NodeId) -> Option<&Node> {
         self.nodes.get(usize::try_from(id.number()).ok()?)
     }
 
-    /// An eval, if there is one of that name.
+    /// Returns the eval with this id.
     #[must_use]
     pub fn eval(&self, id: EvalId) -> Option<Cow<'_, Eval>> {
         self.evals.get(super::eval_list::eval_index(id)?)
     }
 
-    /// The id that the next node gets.
+    /// Returns the id of the next node.
     #[must_use]
     pub fn next_node_id(&self) -> NodeId {
         NodeId::new(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX))
     }
 
-    /// The id that the next eval gets.
+    /// Returns the id of the next eval.
     #[must_use]
     pub fn next_eval_id(&self) -> EvalId {
         EvalId::new(u32::try_from(self.evals.len()).unwrap_or(u32::MAX - 1) + 1)
     }
 
-    /// The id of the open depth's first eval, whether it is there yet or not.
+    /// Returns the id of the first eval of the open depth, which may not exist yet.
     #[must_use]
     pub fn first_open_eval_id(&self) -> EvalId {
         self.closed.last().map_or(EvalId::FIRST, |closed| closed.evals_end)
     }
 
-    /// The evals of the open depth.
+    /// Returns the evals of the open depth.
     #[must_use]
     pub fn open_evals(&self) -> &[Eval] {
         let first = self.first_open_eval_id();
@@ -55,7 +55,7 @@ impl Facts {
         self.evals.unpacked_evals_from(first)
     }
 
-    /// Whether an idea was tried in the tree at the last depth that is closed.
+    /// Returns true if the last closed depth has an eval in the tree.
     #[must_use]
     pub fn has_tried_at_last_depth(&self) -> bool {
         let before =
@@ -65,12 +65,12 @@ impl Facts {
         evals.any(|eval| eval.group.is_tree())
     }
 
-    /// The nodes that were expanded at the open depth, in frontier order.
+    /// Returns the nodes that were expanded at the open depth, in frontier order.
     pub fn expanded_at_open_depth(&self) -> impl Iterator<Item = NodeId> {
         self.frontier.iter().copied().filter(|id| self.is_expanded(*id))
     }
 
-    /// The nodes that still have to be expanded at the open depth, in frontier order.
+    /// Returns the nodes that are not expanded yet at the open depth, in frontier order.
     pub fn nodes_awaiting_ideas(&self) -> impl Iterator<Item = NodeId> {
         self.frontier.iter().copied().filter(|id| !self.is_expanded(*id))
     }
@@ -79,7 +79,7 @@ impl Facts {
         self.node(id).is_some_and(|node| node.is_expanded_at(self.depth))
     }
 
-    /// The frontier after the closed depths: what the last depth that promoted anything promoted, or else the root.
+    /// Returns the frontier after the closed depths: the last promoted nodes, or else the root.
     #[must_use]
     pub fn promoted_frontier(&self) -> Vec<NodeId> {
         let promoted = |eval: &EvalId| {
@@ -96,26 +96,26 @@ impl Facts {
         )
     }
 
-    /// Whether a budget stopped this step of the open depth.
+    /// Returns true if a budget stopped this step of the open depth.
     #[must_use]
     pub fn is_stopped_by_budget(&self, step: PaidStep) -> bool {
         self.reached_budget.as_ref().is_some_and(|reached| reached.refused.contains(&step))
     }
 
-    /// Whether the time is over, so that nothing begins any more.
+    /// Returns true if the deadline was reached, so that nothing new begins.
     #[must_use]
     pub fn is_past_deadline(&self) -> bool {
         self.reached_budget.as_ref().is_some_and(|reached| reached.budget == BudgetKind::Deadline)
     }
 
-    /// When the time is over, if it ever is.
+    /// Returns the time of the deadline, if there is one.
     #[must_use]
     pub fn deadline(&self) -> Option<Timestamp> {
         self.limits.deadline.map(|deadline| deadline.to_timestamp(self.created_at))
     }
 
-    /// The ideas that came of an expansion, each once, in the order in which they came: those that got an id, then those
-    /// that the budget left untried.
+    /// Returns the ideas of an expansion, each once, in the order received: those that became
+    /// evals, then those that the budget left untried.
     pub fn ideas_of(&self, expansion: &Expansion) -> impl Iterator<Item = Idea> {
         let untried: &[Idea] = match &expansion.ideas {
             ExpansionIdeas::Proposed { untried, .. } => untried,
@@ -126,8 +126,8 @@ impl Facts {
         last.map(|eval| eval.idea.clone()).chain(untried.iter().cloned())
     }
 
-    /// How many ideas a node is asked for at the open depth: K, less those that it has there and that stand. The user's
-    /// own come on top.
+    /// Returns the number of ideas to request for a node at the open depth: K, less the current
+    /// evals of generated ideas it has there. Ideas that the user added do not count.
     #[must_use]
     pub fn wanted_idea_count(&self, node: &Node) -> u32 {
         let here = node.expansions.iter().filter(|expansion| expansion.depth == self.depth);
@@ -137,7 +137,7 @@ impl Facts {
         self.settings.ideas_per_node.get().saturating_sub(standing)
     }
 
-    /// How many depths are expanded: one for ideas that the user gave, none where there are none of these.
+    /// Returns the number of depths to expand; with ideas of the user it is 1, or 0 without any.
     #[must_use]
     pub fn depth_limit(&self) -> u32 {
         self.user_ideas
@@ -145,7 +145,7 @@ impl Facts {
             .map_or(self.limits.max_depth, |given| u32::from(!given.ideas.is_empty()))
     }
 
-    /// How many candidates of a depth are promoted: none where the user gave the ideas.
+    /// Returns the number of candidates of a depth that are promoted: 0 with ideas of the user.
     #[must_use]
     pub fn max_promoted(&self) -> usize {
         match self.user_ideas {
@@ -154,7 +154,7 @@ impl Facts {
         }
     }
 
-    /// A node's own sweep: what its candidates are compared with.
+    /// Returns the results that a node's candidates are compared with: those of its own sweep.
     #[must_use]
     pub fn baseline_of(&self, node: &Node) -> Option<Artifact> {
         match node.origin {
@@ -168,12 +168,12 @@ impl Facts {
         }
     }
 
-    /// A node and what led to it, the node first and the root last.
+    /// Returns a node and its ancestors, the node first and the root last.
     pub fn lineage(&self, id: NodeId) -> impl Iterator<Item = &Node> {
         std::iter::successors(self.node(id), |node| node.parent().and_then(|up| self.node(up)))
     }
 
-    /// The ideas that led to a node, the first one first.
+    /// Returns the evals whose ideas led to a node, oldest first.
     #[must_use]
     pub fn idea_chain(&self, id: NodeId) -> Vec<Cow<'_, Eval>> {
         let mut chain: Vec<_> = self
@@ -187,37 +187,39 @@ impl Facts {
         chain
     }
 
-    /// How often this was submitted to the executor.
+    /// Returns the number of submissions of a subject to the executor.
     #[must_use]
     pub fn submission_count(&self, subject: SweepSubject) -> u32 {
         self.history.submissions.get(&subject).copied().unwrap_or_default()
     }
 
-    /// Whether a message was acted upon already. Only the last few are remembered: its file is gone long before that.
+    /// Returns true if a message was handled already. Only the last few are remembered: the file of
+    /// an older one is long gone.
     #[must_use]
     pub fn has_handled_message(&self, message: &MessageId) -> bool {
         self.history.messages.contains(message)
     }
 
-    /// The depth after which the run has stopped, because the user wants it so: nothing begins until somebody goes on.
+    /// Returns the depth after which the run has stopped at the user's request: nothing begins
+    /// until the user resumes it.
     #[must_use]
     pub fn stopped_after(&self) -> Option<Depth> {
         self.history.stop_after.filter(|last| *last < self.depth && self.stop_reason().is_none())
     }
 
-    /// The depth after which it will stop, because the user wants it so.
+    /// Returns the depth after which the run will stop at the user's request.
     #[must_use]
     pub fn pending_stop_after(&self) -> Option<Depth> {
         self.history.stop_after.filter(|last| *last >= self.depth && self.stop_reason().is_none())
     }
 
-    /// Whether nothing begins, because the user wants it so.
+    /// Returns true if the user holds the run, so that nothing new begins.
     #[must_use]
     pub fn is_held_by_user(&self) -> bool {
         self.history.paused_since.is_some() || self.stopped_after().is_some()
     }
 
-    /// Why the run is over, if it is.
+    /// Returns the reason why the run is over, if it is.
     #[must_use]
     pub fn stop_reason(&self) -> Option<StopReason> {
         match self.phase {
@@ -226,7 +228,8 @@ impl Facts {
         }
     }
 
-    /// The node with the highest rank score, the root counting as 0; ties go to the primary delta, then to the older node.
+    /// Returns the node with the highest rank score, the root counting as 0; ties go to the primary
+    /// delta, then to the older node.
     #[must_use]
     pub fn best_node(&self) -> NodeId {
         let mut best = (Finite::ZERO, Some(Finite::ZERO), NodeId::ROOT);
@@ -246,13 +249,13 @@ impl Facts {
 }
 
 impl Eval {
-    /// Whether it counts: it was neither set aside nor evaluated again under another id.
+    /// Returns true if the eval counts: neither set aside nor evaluated again under another id.
     #[must_use]
     pub const fn is_current(&self) -> bool {
         !matches!(self.stage, Stage::Superseded(..) | Stage::SetAside)
     }
 
-    /// The candidate, from its commit on.
+    /// Returns the candidate, from its commit on.
     #[must_use]
     pub fn candidate(&self) -> Option<Candidate> {
         match &self.stage {
@@ -269,7 +272,7 @@ impl Eval {
         }
     }
 
-    /// The candidate's own sweep, from its end on.
+    /// Returns the results of the candidate's own sweep, once it has ended.
     #[must_use]
     pub fn results(&self) -> Option<Artifact> {
         match &self.stage {
@@ -287,7 +290,7 @@ impl Eval {
         }
     }
 
-    /// The candidate with its figures, from its score on.
+    /// Returns the candidate with its figures, once scored.
     #[must_use]
     pub fn scored_candidate(&self) -> Option<ScoredCandidate> {
         match &self.stage {
@@ -305,7 +308,7 @@ impl Eval {
         }
     }
 
-    /// The gate's word on it, once it is recorded.
+    /// Returns the verdict of the gate, once recorded.
     #[must_use]
     pub fn gate_verdict(&self) -> Option<GateVerdict> {
         match &self.stage {
@@ -323,7 +326,7 @@ impl Eval {
         }
     }
 
-    /// What its idea was asked for, or added to.
+    /// Returns the node or group that the eval's idea was generated for, or added to.
     #[must_use]
     pub const fn idea_source(&self) -> IdeaSource {
         match self.group {
@@ -332,40 +335,40 @@ impl Eval {
         }
     }
 
-    /// The turn of its node's conversation that brought it. The control group has no conversation.
+    /// Returns the turn that brought the idea; `None` for control evals and ideas of the user.
     #[must_use]
     pub fn turn_id(&self) -> Option<TurnId> {
         let number = self.idea.turn.filter(|_| self.group.is_tree())?;
         Some(TurnId { node: self.parent, number })
     }
 
-    /// Why a candidate could not be measured, where that was tried in one attempt only.
+    /// Returns the failure of a candidate whose measurement failed in the attempt that made it.
     #[must_use]
     pub fn fresh_candidate_failure(&self) -> Option<&EvalFailure> {
         let Stage::Failed { work: Some(work), failure, .. } = &self.stage else { return None };
         (work.made_in == self.attempt).then_some(failure)
     }
 
-    /// The attempt whose questions and answers brought the candidate, or the one under way where there is none.
+    /// Returns the attempt that made the candidate, or the current one if there is no candidate.
     #[must_use]
     pub fn candidate_attempt(&self) -> u32 {
         self.candidate().map_or(self.attempt, |work| work.made_in)
     }
 
-    /// What the answers took, all attempts together.
+    /// Returns the bills of the replies of all attempts.
     #[must_use]
     pub fn total_spend(&self) -> RoleBills {
         self.bills.iter().collect()
     }
 
-    /// What the answers of the attempts before this one took.
+    /// Returns the bills of the replies of all attempts before this one.
     #[must_use]
     pub fn spend_before_attempt(&self) -> RoleBills {
         let before = usize::try_from(self.attempt.saturating_sub(1)).unwrap_or(usize::MAX);
         self.bills.iter().take(before).collect()
     }
 
-    /// What the answers of the attempt that is under way, or was the last, took.
+    /// Returns the bills of the replies of the current or last attempt.
     #[must_use]
     pub fn spend_on_attempt(&self) -> Option<RoleBills> {
         self.bills.get(usize::try_from(self.attempt.checked_sub(1)?).ok()?).cloned()
@@ -373,7 +376,7 @@ impl Eval {
 }
 
 impl Node {
-    /// What asking for its ideas took.
+    /// Returns the bills of generating the node's ideas.
     #[must_use]
     pub fn total_spend(&self) -> RoleBills {
         self.expansions.iter().map(|expansion| &expansion.bills).collect()
@@ -381,7 +384,7 @@ impl Node {
 }
 
 impl Facts {
-    /// What all answers took that are on record.
+    /// Returns the bills of all recorded replies.
     #[must_use]
     pub fn total_spend(&self) -> RoleBills {
         let asked = self.all_expansions().map(|(_, expansion)| &expansion.bills);
@@ -391,7 +394,7 @@ impl Facts {
         })
     }
 
-    /// The same by who was set when it was put on record, the first ones first.
+    /// Returns the bills of all recorded replies by the agents in place at the time, oldest first.
     #[must_use]
     pub fn spend_by_agents(&self) -> Vec<(&RecordedAgents, RoleBills)> {
         let former = self.former_agents.iter().map(|former| (&former.agents, former.spent.clone()));

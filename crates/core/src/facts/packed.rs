@@ -1,14 +1,14 @@
-//! The evals of a depth that is over, as they are held: as bytes, one after another. What was put in comes out again to the
-//! letter. These bytes are never written to a disk.
+//! Packed evals of a closed depth: postcard bytes that restore the exact evals. The bytes stay in
+//! memory and are never written to disk.
 
 use super::Eval;
 use std::fmt;
 
-/// Evals in as little room as will do.
+/// Evals in compact form.
 #[derive(Clone, PartialEq)]
 pub(super) struct PackedEvals {
     bytes: Box<[u8]>,
-    /// Where each of them ends.
+    /// End of each eval in `bytes`.
     ends: Box<[usize]>,
 }
 
@@ -26,12 +26,12 @@ impl PackedEvals {
         Self { bytes: bytes.into(), ends: ends.into() }
     }
 
-    /// How many there are.
+    /// Returns the number of evals.
     pub(super) fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// The one at this place, counted from 0.
+    /// Unpacks the eval at an index, counted from 0.
     #[expect(clippy::expect_used, reason = "the bytes are those that `of` has made")]
     pub(super) fn get(&self, at: usize) -> Option<Eval> {
         let start = at.checked_sub(1).and_then(|before| self.ends.get(before));
@@ -39,13 +39,13 @@ impl PackedEvals {
         Some(postcard::from_bytes(bytes).expect("what was packed can be opened"))
     }
 
-    /// All of them, in order.
+    /// Unpacks all evals, in order.
     pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = Eval> + Clone {
         (0..self.len()).filter_map(|at| self.get(at))
     }
 }
 
-/// A time in full, as two numbers.
+/// Serialises a time exactly, as two numbers.
 pub(super) mod time {
     use jiff::Timestamp;
     use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -65,7 +65,7 @@ pub(super) mod time {
     }
 }
 
-/// The same, where there may be none.
+/// Serialises an optional time exactly.
 pub(super) mod time_if_any {
     use jiff::Timestamp;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -88,7 +88,7 @@ pub(super) mod time_if_any {
     }
 }
 
-/// A candidate's results: nearly all are copied from files of the same long name.
+/// Serialises a candidate's results: nearly all are copied from files with the same long name.
 pub(super) mod results {
     use crate::evidence::Artifact;
     use crate::path::RESULTS_CSV;
@@ -348,7 +348,7 @@ mod tests {
         prop_oneof![Just(CandidateFate::Dropped), Just(CandidateFate::Chosen), promoted]
     }
 
-    /// Every stage that there is.
+    /// Generates every stage.
     fn stage() -> impl Strategy<Value = Stage> {
         let failed =
             (time(), of(work()), failure(), time()).prop_map(|(started_at, work, failure, at)| {

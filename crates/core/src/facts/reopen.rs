@@ -1,11 +1,11 @@
-//! The last depth, where nothing was promoted from it: no later fact rests on it, so it can be opened again. Which wishes do
-//! that is not decided here.
+//! Reopening of the last depth, possible if it promoted nothing: no later fact rests on it. Which
+//! user requests do so is decided elsewhere.
 
 use super::{Eval, Facts, RunPhase, Stage};
 use crate::id::{Depth, EvalId};
 
 impl Facts {
-    /// The last depth, if it is closed, nothing was promoted from it, and nothing has begun since.
+    /// Returns the last depth, if it is closed, promoted nothing, and nothing has begun since.
     #[must_use]
     pub fn reopenable_depth(&self) -> Option<Depth> {
         let between = matches!(self.phase, RunPhase::Searching | RunPhase::Stopped { .. });
@@ -15,7 +15,7 @@ impl Facts {
         is_last.then(|| self.depth.0.checked_sub(1).map(Depth)).flatten()
     }
 
-    /// What is known if that depth is opened again.
+    /// Returns a copy of the facts with the last depth reopened.
     #[must_use]
     pub fn with_reopened_depth(&self) -> Option<Self> {
         let depth = self.reopenable_depth()?;
@@ -24,14 +24,14 @@ impl Facts {
         Some(open)
     }
 
-    /// Opens the last depth again, and says what waits again: what a budget left unfinished, whose attempt has not failed. What
-    /// was judged stays judged.
+    /// Reopens the last depth and returns the evals that wait again: those that a budget left
+    /// unfinished. Judged evals stay judged.
     pub(crate) fn reopen_depth(&mut self, depth: Depth) -> Vec<EvalId> {
         self.closed.pop();
         self.depth = depth;
         self.frontier = self.promoted_frontier();
         self.phase = RunPhase::Searching;
-        // That it was to stop after this depth has been done.
+        // A request to stop after this depth is fulfilled.
         self.history.stop_after = self.history.stop_after.filter(|last| *last > depth);
         self.pack_closed_depths();
         let unfinished = |eval: &&mut Eval| matches!(eval.stage, Stage::Unfinished { .. });

@@ -1,27 +1,27 @@
-//! The gate's word on a candidate, as it is held: what the gate says to the candidate's figures is not held beside them in
-//! words. A verdict that does not follow from them is held as it was recorded.
+//! Gate verdicts as held in memory: without the checks' text if it follows from the figures. Any
+//! other verdict is held as recorded.
 
 use super::{GateLimits, GateVerdict};
 use crate::facts::{Candidate, ScoredCandidate};
 use crate::policy::FixedSettings;
 use serde::{Deserialize, Serialize};
 
-/// The gate's word on a candidate.
+/// Gate verdict on a candidate, in compact form.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum StoredVerdict {
-    /// What these rules say to its figures.
+    /// Verdict that follows from the candidate's figures by these limits.
     Derived {
-        /// The rules.
+        /// Limits that the verdict was made by.
         rules: GateLimits,
-        /// Whether it may go on.
+        /// True if the candidate may go on.
         passed: bool,
     },
-    /// Something else.
+    /// Verdict that does not follow from the figures.
     Recorded(Box<GateVerdict>),
 }
 
 impl StoredVerdict {
-    /// A verdict on a candidate, in as little room as will do.
+    /// Stores a verdict, in compact form if it follows from the candidate's figures.
     #[must_use]
     pub fn from_verdict(
         verdict: &GateVerdict,
@@ -36,7 +36,7 @@ impl StoredVerdict {
         }
     }
 
-    /// Whether the candidate may go on.
+    /// Returns true if the candidate may go on.
     #[must_use]
     pub fn has_passed(&self) -> bool {
         match self {
@@ -45,7 +45,7 @@ impl StoredVerdict {
         }
     }
 
-    /// The verdict on this candidate, to the letter.
+    /// Restores the exact verdict on the candidate.
     #[must_use]
     pub fn to_verdict(&self, measured: &ScoredCandidate) -> GateVerdict {
         match self {

@@ -1,16 +1,16 @@
-//! The name of a git tree: the files of a commit, whoever made it, when, and on which parent.
+//! Name of a git tree: identifies the files of a commit, independent of author, date and parent.
 
 use super::{BadName, Commit};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// A full git tree name (SHA-1 or SHA-256), lowercase hex: two commits with the same files have the same one.
+/// Full git tree name (SHA-1 or SHA-256), lowercase hex: commits with the same files share it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct GitTree(Box<Commit>);
 
 impl GitTree {
-    /// The first 20 bytes of the name, all of a SHA-1 name: a short key for lookups.
+    /// Returns the first 20 bytes of the name, all of a SHA-1 name: a short key for lookups.
     #[must_use]
     pub fn leading_bytes(&self) -> [u8; 20] {
         let digits = self.0.as_str();

@@ -1,4 +1,5 @@
-//! What a step's outcome means for the record. Pure, and in the order of the record, whatever finished first.
+//! Acceptance of step outcomes: turns each into the event to record. Pure, and in the order of the
+//! record, whatever finishes first.
 
 use super::{IdeaProposal, StepOutcome, redo};
 use crate::bill::RoleBills;
@@ -9,8 +10,8 @@ use crate::id::EvalId;
 use crate::state::State;
 use jiff::{SignedDuration, Timestamp};
 
-/// Returns the event that an outcome means for the record. None: its turn has not come, because an
-/// earlier node's ideas are still missing.
+/// Returns the event to record for an outcome; `None` if its turn has not come, because an earlier
+/// node's ideas are still missing.
 #[must_use]
 pub fn accept_outcome(state: &State, outcome: &StepOutcome, at: Timestamp) -> Option<Event> {
     Some(match outcome.clone() {
@@ -65,7 +66,7 @@ pub fn accept_outcome(state: &State, outcome: &StepOutcome, at: Timestamp) -> Op
     })
 }
 
-/// The control group is asked when no node is any more.
+/// Returns true if the source's ideas may be recorded next; the control group's follow all nodes'.
 fn is_next_in_line(state: &State, source: IdeaSource) -> bool {
     let mut waiting = state.nodes_awaiting_ideas().map(IdeaSource::Node);
     source == IdeaSource::Control
@@ -73,7 +74,7 @@ fn is_next_in_line(state: &State, source: IdeaSource) -> bool {
             == Some(source)
 }
 
-/// Gives out ids as far as the budget goes.
+/// Assigns ids to the ideas, as far as the budget allows.
 fn number_ideas(state: &State, proposal: IdeaProposal, at: Timestamp) -> IdeasProposed {
     let room =
         usize::try_from(state.remaining_evals_of(proposal.source.group())).unwrap_or(usize::MAX);
@@ -84,7 +85,7 @@ fn number_ideas(state: &State, proposal: IdeaProposal, at: Timestamp) -> IdeasPr
     IdeasProposed { source, queued, untried, repeats, turns, context, bills, conversation, at }
 }
 
-/// 2, 4, 8… seconds, at most about an hour.
+/// Returns the delay before the next attempt: 2, 4, 8… seconds, at most about an hour.
 fn retry_delay(state: &Facts, leftover: &Leftover) -> SignedDuration {
     let attempts = match state.leftovers.get(leftover) {
         Some(RemovalState::Deferred { attempts, .. }) => *attempts,

@@ -1,4 +1,4 @@
-//! The end of a depth and the end of a run: gate, rank, beam, stop.
+//! End of a depth and end of a run: gate, rank, beam, stop.
 
 use crate::event::{Event, PaidStep, StopReason};
 use crate::facts::{Candidate, Eval, Expansion, ExpansionIdeas, Facts, Node, Stage};
@@ -8,11 +8,11 @@ use crate::id::{EvalId, NodeId};
 use crate::rank::{self, RankedCandidate};
 use crate::state::State;
 
-/// Whether nothing of the open depth has begun; a question that a budget stopped has not.
+/// Returns true if nothing of the open depth has begun; requests that a budget stopped don't count.
 fn is_untouched(state: &State) -> bool {
     let begun = |id: &NodeId| {
         let expansion = state.node(*id).and_then(|node| node.expansion_at(state.depth));
-        // Nobody answers any more once the time is over.
+        // After the deadline no reply comes any more.
         let answered = |expansion: &Expansion| {
             !state.is_past_deadline() || expansion.ideas != ExpansionIdeas::Asked
         };
@@ -22,7 +22,7 @@ fn is_untouched(state: &State) -> bool {
     state.open_evals().is_empty() && !state.frontier.iter().any(begun)
 }
 
-/// Why the run ends before the open depth begins, if it does.
+/// Returns the reason to end the run before the open depth begins, if there is one.
 pub(super) fn stop_before_depth(state: &State) -> Option<StopReason> {
     if !is_untouched(state) {
         return None;
@@ -55,7 +55,7 @@ pub(super) fn stop_before_depth(state: &State) -> Option<StopReason> {
     out_of_evals.then_some(StopReason::MaxEvals)
 }
 
-/// Gates, ranks and cuts the tree's part of the open depth.
+/// Judges and ranks the tree's evals of the open depth, and selects its beam.
 pub(super) fn close_depth_event(state: &State) -> Event {
     let mut verdicts: Vec<(EvalId, GateVerdict)> = Vec::new();
     let mut contenders = Vec::new();
@@ -73,8 +73,8 @@ pub(super) fn close_depth_event(state: &State) -> Event {
     Event::DepthClosed { depth: state.depth, verdicts, beam, cut_short: is_cut_short(state) }
 }
 
-/// Whether ideas or whole nodes of the open depth go untried, or not to their end, for want of budget. What the control group
-/// lacks does not matter to the tree.
+/// Returns true if the budget left ideas or nodes of the open depth untried or unfinished. Missing
+/// control evals do not matter to the tree.
 fn is_cut_short(state: &Facts) -> bool {
     let unfinished = |eval: &Eval| {
         eval.group.is_tree()

@@ -1,5 +1,5 @@
-//! Doing work of the open depth again: what the user may ask for, once, and whether a failed attempt is followed by the
-//! next. Closed depths stand, but for the last one where nothing was promoted from it.
+//! Repeating work of the open depth: on request of the user, or by automatic retries. Closed depths
+//! are final, except the last one if it promoted nothing.
 
 use crate::bill::RoleBills;
 use crate::event::{EvalFailure, EvalRerun, EvalStage, Event, FailureKind, SentBack};
@@ -11,21 +11,21 @@ use jiff::Timestamp;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// What can be asked for.
+/// Kind of work that the user can have repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RedoKind {
-    /// Failed evals get another attempt, whatever they failed of, and nodes that no ideas came for are asked again. What a
-    /// budget left unfinished at a depth that is opened again is tried to its end.
+    /// Failed evals get another attempt, whatever the failure, and nodes that received no ideas get
+    /// new ones. At a reopened depth, evals that a budget left unfinished are completed.
     RetryFailed,
     /// Scored evals are evaluated again under new ids.
     RerunEvals,
-    /// Ideas that have not begun give way to new ones.
+    /// Ideas that have not begun are replaced by new ones.
     RegenerateIdeas,
 }
 
-/// What is to be recorded for these wishes; nothing where there is nothing to do again. The last depth is opened again for
-/// them where nothing was promoted from it, but nothing is measured again there that is compared already. Whoever asks says
-/// which commits are still there.
+/// Returns the event for these requests; `None` if there is nothing to repeat. The last depth is
+/// reopened for them if it promoted nothing, but scored evals there are not measured again.
+/// `is_there` tells which commits still exist.
 #[must_use]
 pub fn send_back(
     state: &Facts,
@@ -52,7 +52,7 @@ pub fn send_back(
     let wishes: Vec<_> =
         wishes.iter().copied().filter(|again| *again != RedoKind::RerunEvals).collect();
     let sent = SentBack { reopened: Some(open.depth), ..at_open_depth(&open, &wishes) };
-    // Nothing waits at a depth that is closed: what does now was left unfinished.
+    // Nothing waits at a closed depth: evals that wait now were left unfinished.
     let waits = open.open_evals().iter().any(|eval| eval.stage == Stage::Queued);
     let goes_on = waits && wishes.contains(&RedoKind::RetryFailed);
     (goes_on || has_redo_work(&sent)).then_some(sent)
@@ -76,8 +76,9 @@ fn send_back_at_open_depth(state: &Facts, wishes: &[RedoKind], at: Timestamp) ->
     SentBack { reopened: None, retried, swept: Vec::new(), rerun, set_aside, asked, at }
 }
 
-/// Failed evals whose candidate need not be another: its time was too short, the data were changed under it, or no sweep of the
-/// depth came to its end, which is hardly the fault of all candidates. Where others were measured, the one that was not is at fault.
+/// Selects failed evals whose candidate need not change: the time was too short, the data changed
+/// during the sweep, or no sweep of the depth finished, which is hardly the fault of all
+/// candidates. If others were measured, the failed candidate is at fault.
 fn evals_to_sweep_again(state: &Facts, failed: &[EvalId]) -> Vec<EvalId> {
     let none_measured = state.open_evals().iter().all(|eval| eval.scored_candidate().is_none());
     let of_surroundings = |id: &&EvalId| {
@@ -105,7 +106,7 @@ fn failed_evals(state: &Facts) -> Vec<EvalId> {
     state.open_evals().iter().filter(failed).map(|eval| eval.id).collect()
 }
 
-/// Scored evals with the ids that they get, as far as the budget of each group goes.
+/// Assigns new ids to scored evals, as far as the budget of each group allows.
 fn rerun_scored(state: &Facts) -> Vec<EvalRerun> {
     let mut room =
         [EvalGroup::Tree, EvalGroup::Control].map(|group| (group, state.remaining_evals_of(group)));
@@ -118,8 +119,8 @@ fn rerun_scored(state: &Facts) -> Vec<EvalRerun> {
     fits.zip(ids).map(|(eval, id)| EvalRerun { of: eval.id, eval: id }).collect()
 }
 
-/// Nodes that lack ideas, because none came or once those that have not begun are set aside; only those that will surely have
-/// room for new ones.
+/// Selects nodes that lack ideas, because none were received or after setting aside those not
+/// begun; only nodes that are certain to fit the budget.
 fn nodes_to_ask_again<'a>(
     state: &'a Facts,
     wishes: &[RedoKind],
@@ -149,7 +150,7 @@ fn nodes_to_ask_again<'a>(
     found
 }
 
-/// Evals of the open depth that an idea got for the second time: what was measured first counts no more, so they stay.
+/// Returns the evals of the open depth that repeat a superseded one, and therefore stay.
 fn successor_evals(state: &Facts) -> BTreeSet<EvalId> {
     let successor = |eval: &Eval| match eval.stage {
         Stage::Superseded(_, by) => Some(by),
@@ -167,12 +168,12 @@ fn successor_evals(state: &Facts) -> BTreeSet<EvalId> {
     state.open_evals().iter().filter_map(successor).collect()
 }
 
-/// Those that were asked for: an idea of the user's stays.
+/// Returns the node's evals of generated ideas that have not begun: the user's ideas stay.
 fn unstarted_evals(state: &Facts, node: &Node, successors: &BTreeSet<EvalId>) -> Vec<EvalId> {
     let here = node.expansions.iter().filter(|expansion| expansion.depth == state.depth);
     let evals = here.flat_map(Expansion::eval_ids).filter_map(|id| state.eval(*id));
     let fresh = |eval: &Cow<'_, Eval>| {
-        // What a budget stopped waits again, and has answers that were paid for.
+        // An eval that a budget stopped is queued again, but has replies that were paid for.
         let paid = !eval.total_spend().is_empty();
         let begun = eval.stage != Stage::Queued || eval.attempt > 1 || paid;
         !begun && eval.idea.turn.is_some() && !successors.contains(&eval.id)
@@ -180,17 +181,17 @@ fn unstarted_evals(state: &Facts, node: &Node, successors: &BTreeSet<EvalId>) ->
     evals.filter(fresh).map(|eval| eval.id).collect()
 }
 
-/// Why the results of a sweep do not count that was under way when artifacts were found changed.
+/// Message of the failure of a sweep that was running when artifacts were found changed.
 pub const SUSPECT_SWEEP_MESSAGE: &str =
     "artifacts of the run were changed on disk while it was swept: its results do not count";
 
-/// The failure of an eval that was being swept when artifacts were found changed.
+/// Returns the failure of an eval that was being swept when artifacts were found changed.
 pub(super) fn suspect_sweep_failure() -> EvalFailure {
     let (stage, kind) = (EvalStage::Sweep, FailureKind::Artifacts);
     EvalFailure { stage, kind, message: SUSPECT_SWEEP_MESSAGE.to_owned() }
 }
 
-/// What a failure means for the record: the end of its eval, or of one attempt.
+/// Returns the event for a failure: the end of its eval, or of one attempt.
 pub(super) fn failure_event(
     state: &State,
     eval: EvalId,

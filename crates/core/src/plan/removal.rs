@@ -1,11 +1,11 @@
-//! What may be removed of a run that nobody drives: what it has left behind, and what a user asks for. What an eval under
-//! way needs is never part of it. Nothing here looks at a disk.
+//! Removable parts of a run that no process drives: its leftovers, and what a user wants removed.
+//! Never includes what a running eval needs. The disk is not read here.
 
 use crate::event::{Leftover, LeftoverKind};
 use crate::facts::{Facts, RemovalState, RootBaseline};
 use crate::id::{CodePlace, NodeId};
 
-/// What the run wanted to be gone long ago, or at the next opportunity.
+/// Returns the leftovers whose removal is due or deferred.
 #[must_use]
 pub fn overdue_leftovers(facts: &Facts) -> Vec<Leftover> {
     let unwanted = |removal: &RemovalState| match removal {
@@ -16,8 +16,9 @@ pub fn overdue_leftovers(facts: &Facts) -> Vec<Leftover> {
     leftovers.map(|(leftover, _)| *leftover).collect()
 }
 
-/// What a user who wants all of this kind gone can ask for: what nodes have, and what candidates were allowed to keep. What was
-/// removed may have been made anew for an agent to work in, which is not on record: the caller says what is there again.
+/// Returns what a user can have removed of this kind: that of nodes, and what candidates were
+/// allowed to keep. A removed worktree may exist again, made for an agent to work in, which is not
+/// recorded: `is_there_again` checks that.
 #[must_use]
 pub fn removable_on_request(
     facts: &Facts,
@@ -36,7 +37,7 @@ pub fn removable_on_request(
 }
 
 impl Facts {
-    /// Whether a node has its worktree or its ref: the root gets both when it is measured.
+    /// Returns true if a node has its worktree or its ref: the root gets both when it is measured.
     #[must_use]
     pub fn has_leftover(&self, leftover: Leftover) -> bool {
         let CodePlace::Node(id) = leftover.place else { return false };
@@ -45,7 +46,7 @@ impl Facts {
         made && leftover.kind != LeftoverKind::Dir && !self.removed.contains(&leftover)
     }
 
-    /// Whether nothing under way needs it, and the run has it or had it: it may have been made anew.
+    /// Returns true if nothing running needs it, and the run has it or had it: it may exist again.
     pub(crate) fn can_be_removed(&self, leftover: Leftover) -> bool {
         let had = self.removed.contains(&leftover);
         self.has_leftover(leftover) || had || self.leftovers.contains_key(&leftover)

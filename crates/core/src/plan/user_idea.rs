@@ -1,4 +1,5 @@
-//! Where an idea of the user's goes, and when: pure, so that who asks first (a command) and who decides (the loop) agree.
+//! Placement of a user's idea: which node it is tried on, and when. Pure, so that the command that
+//! checks first and the loop that decides agree.
 
 use super::{close, tried_before};
 use crate::event::StopReason;
@@ -7,21 +8,21 @@ use crate::group::IdeaSource;
 use crate::id::{CodePlace, NodeId, Sha256};
 use crate::state::State;
 
-/// What becomes of an idea of the user's, as things stand.
+/// Placement of a user's idea in the current state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IdeaFit {
-    /// It can be tried on this node now.
+    /// Can be tried on this node now.
     On(NodeId),
-    /// Its turn has not come: ideas are still asked for, or there is no open depth.
+    /// Has to wait: ideas are still being generated, or no depth is open.
     Later,
-    /// It will never be tried, and this is why.
+    /// Can never be tried, for this reason.
     Never(String),
 }
 
-/// What becomes of an idea of the user's for this node, or for the first of the frontier.
+/// Decides the placement of a user's idea for this node, or for the first of the frontier.
 ///
-/// It waits until every node of the open depth, and the control group, has its own ideas, so that their ids do not depend on
-/// when it came.
+/// The idea waits until every node of the open depth, and the control group, has its own ideas, so
+/// that their ids do not depend on when it came.
 #[must_use]
 pub fn fit_user_idea(state: &State, wanted: Option<NodeId>, fingerprint: &Sha256) -> IdeaFit {
     match refusal_reason(state, wanted, fingerprint) {
@@ -56,7 +57,7 @@ fn refusal_reason(state: &State, wanted: Option<NodeId>, fingerprint: &Sha256) -
         return Some(format!("there is no node `{}`", CodePlace::Node(node)));
     }
     if matches!(state.phase, RunPhase::Promoting { .. }) {
-        // Between two depths nobody knows the next frontier.
+        // Between two depths the next frontier is not known yet.
         return None;
     }
     let node = target_node(state, wanted)?;
@@ -76,7 +77,7 @@ fn repeat_reason(state: &State, node: NodeId, fingerprint: &Sha256) -> Option<St
     Some(format!("it repeats the idea of `{}`", CodePlace::Candidate(eval)))
 }
 
-/// The number of the next idea that the user adds to a node, counted from 1.
+/// Returns the number of the next idea that the user adds to a node, counted from 1.
 #[must_use]
 pub fn next_user_idea_number(node: &Node) -> u32 {
     let added = node.expansions.iter().map(|expansion| expansion.added.len()).sum::<usize>();

@@ -1,5 +1,5 @@
-//! What is recorded of those who do the work: who they are, in words, and how fast they may be asked. Nothing here knows
-//! providers, prices or keys.
+//! Recorded settings of agents, as plain text, and the rate limit on their calls. No providers,
+//! prices or keys.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -7,13 +7,13 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
-/// Who answers in each role: what is set for them, by name and in words. No key is among it. The dry world has none.
+/// Settings of the agent of each role, by name, as text and without keys. Empty in the dry world.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RecordedAgents(pub BTreeMap<String, BTreeMap<String, String>>);
 
 impl RecordedAgents {
-    /// The roles that are set otherwise there.
+    /// Returns the roles whose settings differ between the two.
     #[must_use]
     pub fn changed_roles(&self, other: &Self) -> Vec<String> {
         let names: std::collections::BTreeSet<_> = self.0.keys().chain(other.0.keys()).collect();
@@ -21,7 +21,7 @@ impl RecordedAgents {
     }
 }
 
-/// `coder anthropic claude-sonnet-5, ideas command ./ideas.sh`.
+/// Formats the agents as in `coder anthropic claude-sonnet-5, ideas command ./ideas.sh`.
 impl fmt::Display for RecordedAgents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let agent = |(role, said): (&String, &BTreeMap<String, String>)| {
@@ -32,13 +32,13 @@ impl fmt::Display for RecordedAgents {
     }
 }
 
-/// How many requests and tokens in a minute: `60`, `60rpm`, `100000tpm`, `60rpm,100000tpm` or `none`.
+/// Requests and tokens per minute: `60`, `60rpm`, `100000tpm`, `60rpm,100000tpm` or `none`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct RateLimit {
-    /// Requests.
+    /// Maximum number of requests per minute.
     pub requests: Option<NonZeroU32>,
-    /// Tokens.
+    /// Maximum number of tokens per minute.
     pub tokens: Option<NonZeroU32>,
 }
 

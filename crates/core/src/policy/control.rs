@@ -1,28 +1,28 @@
-//! The control group: which part of a run's evals goes to ideas that are tried on the root alone. Nothing here asks for them.
+//! Policy of the control group: its share of a run's evals, whose ideas are tried on the root only.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// How a run is controlled.
+/// Kind and size of a run's control group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum ControlPolicy {
-    /// Ideas are tried on the root alone, and the best of them is what the tree has to beat.
+    /// Ideas are tried on the root only; the tree has to beat the best of them.
     BestOfN(ControlShare),
 }
 
-/// A part of all evals, counted in millionths, so that sums are exact.
+/// Share of all evals in millionths, so that sums are exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ControlShare(u32);
 
-/// All of them.
+/// The whole, in millionths.
 const WHOLE_MILLIONTHS: u32 = 1_000_000;
 
 impl ControlShare {
-    /// If the user says nothing: a quarter.
+    /// Default share: a quarter.
     pub const DEFAULT: Self = Self(WHOLE_MILLIONTHS / 4);
-    /// The smallest and the largest: both sides have something to show.
+    /// Allowed shares: neither side may become too small to compare.
     const ALLOWED_MILLIONTHS: std::ops::RangeInclusive<u32> =
         WHOLE_MILLIONTHS / 100..=WHOLE_MILLIONTHS / 10 * 9;
 }
@@ -35,13 +35,13 @@ impl ControlPolicy {
         millionths
     }
 
-    /// How many of so many evals are the control group's, at most.
+    /// Returns the maximum number of control evals among this number of evals in total.
     #[must_use]
     pub fn control_part_of(self, evals: u32) -> u32 {
         scale_count(evals, self.share_millionths(), WHOLE_MILLIONTHS)
     }
 
-    /// How many evals of the control group stand beside so many of the tree.
+    /// Returns the number of control evals that belong to this number of tree evals.
     #[must_use]
     pub fn control_beside(self, tree: u32) -> u32 {
         scale_count(tree, self.share_millionths(), WHOLE_MILLIONTHS - self.share_millionths())
@@ -88,7 +88,7 @@ impl From<ControlPolicy> for String {
     }
 }
 
-/// As it can be read again.
+/// Formats the policy so that it parses to the same value.
 impl fmt::Display for ControlPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
@@ -120,7 +120,8 @@ mod tests {
         }
     }
 
-    /// However the tree's evals come, the control group has its part of all, and never more.
+    /// The control group reaches exactly its share of all evals, in whatever steps the tree's evals
+    /// come.
     #[test]
     fn a_part_is_kept_exactly() {
         for (text, tree, control) in [

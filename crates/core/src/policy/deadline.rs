@@ -1,22 +1,22 @@
-//! Until when a run may begin something: a moment, or so long after the run itself began. Nothing here knows what time it is.
+//! Deadline of a run: a moment, or a duration after the run's beginning. Does not read the clock.
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// The end of a run's time.
+/// Time after which a run begins nothing new.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum RunDeadline {
-    /// This moment.
+    /// Deadline at this moment.
     At(Timestamp),
-    /// So long after the run began.
+    /// Deadline this long after the run began.
     After(SignedDuration),
 }
 
 impl RunDeadline {
-    /// The moment, for a run that began then.
+    /// Returns the deadline's moment for a run that began at `began`.
     #[must_use]
     pub fn to_timestamp(self, began: Timestamp) -> Timestamp {
         match self {
@@ -54,7 +54,7 @@ impl From<RunDeadline> for String {
     }
 }
 
-/// As it can be read again.
+/// Formats the deadline so that it parses to the same value.
 impl fmt::Display for RunDeadline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

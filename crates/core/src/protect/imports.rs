@@ -1,36 +1,36 @@
-//! Which Python modules the protected files import, and new files that Python would take in place of one of them. Imports are
-//! found line by line (`import a`, `from a import b`): what is imported in another way is not seen.
+//! Python modules that protected files import, and new files that would shadow them. Imports are
+//! found line by line (`import a`, `from a import b`); other ways to import are not seen.
 
 use super::names::{folded_path, has_ending};
 use std::collections::BTreeSet;
 
-/// What Python can import as compiled code.
+/// File endings of compiled code that Python can import.
 const EXTENSION_MODULES: [&str; 2] = ["so", "pyd"];
 
-/// A module as Python finds it: the folder that is searched, and the name.
+/// Module as Python finds it: the folder that is searched, and the name.
 type PythonModule = (String, String);
 
-/// Whether Python could import a file at this path as a module or a package.
+/// Returns true if Python could import a file at this path as a module or a package.
 #[must_use]
 pub fn is_python_module(path: &str) -> bool {
     python_module(&folded_path(path)).is_some()
 }
 
-/// The modules that protected Python files import, and where a new file would come before one of them.
+/// Modules that protected Python files import, and the places where a new file would shadow one.
 #[derive(Debug, Default)]
 pub struct ProtectedImports {
-    /// Names of what is imported.
+    /// Names of the imported modules.
     names: BTreeSet<String>,
-    /// Folders that Python may search for them.
+    /// Folders that Python may search for the modules.
     roots: BTreeSet<String>,
     /// Protected modules, and the folders above protected files.
     protected: BTreeSet<PythonModule>,
-    /// Modules, packages and folders that are there.
+    /// Existing modules, packages and folders.
     there: BTreeSet<PythonModule>,
 }
 
 impl ProtectedImports {
-    /// Of a code state with files at these paths, where commands run in these folders.
+    /// Creates the index of a code state from its file paths and the folders in which commands run.
     #[must_use]
     pub fn new<'a>(paths: impl IntoIterator<Item = &'a str>, folders: &[&str]) -> Self {
         let mut imports = Self::default();
@@ -49,15 +49,15 @@ impl ProtectedImports {
         let path = folded_path(path);
         self.protected.extend(python_module(&path));
         for folder in path.match_indices('/').filter_map(|(at, _)| path.get(..at)) {
-            // Python searches the folder of a script; tests are found from the folders above theirs.
+            // Python searches the folder of a script; tests are found from the folders above.
             self.roots.insert(folder.to_owned());
-            // `eval.py` and `eval/__init__.py` run in place of, or before, what lies in `eval`.
+            // `eval.py` and `eval/__init__.py` run in place of, or before, the files in `eval`.
             self.protected.insert(split_last_part(folder));
         }
         self.names.extend(text.lines().flat_map(imported_names));
     }
 
-    /// What a new file at this path would be imported in place of, in words.
+    /// Describes the module that a new file at this path would shadow, if any.
     #[must_use]
     pub fn find_violation(&self, path: &str) -> Option<String> {
         let module = python_module(&folded_path(path))?;
@@ -75,7 +75,7 @@ impl ProtectedImports {
     }
 }
 
-/// The module that a file is: `a/b.py`, `a/b/__init__.py` and `a/b.so` are all `b` in `a`.
+/// Returns the module of a file: `a/b.py`, `a/b/__init__.py` and `a/b.so` are all `b` in `a`.
 fn python_module(path: &str) -> Option<PythonModule> {
     let (folder, file) = split_last_part(path);
     let name = if let Some(name) = file.strip_suffix(".py") {
@@ -97,7 +97,8 @@ fn split_last_part(path: &str) -> PythonModule {
     (folder.to_owned(), name.to_owned())
 }
 
-/// The names that a line of Python imports: of each module the first part, after the dots of a relative one.
+/// Returns the names that a line of Python imports: the first part of each module, after the dots
+/// of a relative one.
 fn imported_names(line: &str) -> Vec<String> {
     let statements = line.split(';').map(str::trim_start);
     statements.flat_map(names_of_statement).map(|name| folded_path(&name)).collect()
@@ -120,7 +121,7 @@ fn names_of_statement(statement: &str) -> Vec<String> {
     }
 }
 
-/// Of `a.b as c, d` it is `a` and `d`.
+/// Parses a list of modules: `a.b as c, d` gives `a` and `d`.
 fn listed_names(list: &str) -> Vec<String> {
     let list = list.split('#').next().unwrap_or_default();
     list.split(',').filter_map(leading_name).collect()
@@ -171,7 +172,7 @@ mod tests {
             "eval/score/__init__.py",
             "eval/score.so",
             "eval/model.py",
-            // A folder without `__init__.py` is a package that gives way to both.
+            // A folder without `__init__.py` is a namespace package: both forms shadow it.
             "eval.py",
             "Eval.py",
             "eval/__init__.py",
@@ -187,7 +188,7 @@ mod tests {
             "random.txt",
             "random/data.csv",
             "random/part.py",
-            // These are there already, and nobody protects them.
+            // These exist already and are not protected.
             "model/__init__.py",
             "flat/__init__.py",
             "lib/__init__.py",

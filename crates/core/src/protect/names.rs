@@ -1,18 +1,19 @@
-//! Names of files that no candidate may bring in, and how paths are compared. It knows nothing of what a user protects.
+//! File names that no candidate may add, and the folding of paths for comparison. Independent of
+//! the user's globs.
 
 use unicode_normalization::UnicodeNormalization as _;
 
-/// A path as a file system that ignores case and normalises Unicode compares it.
+/// Folds a path as file systems do that ignore case and normalise Unicode.
 #[must_use]
 pub fn folded_path(path: &str) -> String {
     if path.is_ascii() {
         return path.to_ascii_lowercase();
     }
-    // Through upper case, so that all forms of a letter meet.
+    // Through upper case, so that all forms of a letter become equal.
     path.nfc().flat_map(char::to_uppercase).flat_map(char::to_lowercase).nfc().collect()
 }
 
-/// Whether git goes by what is at this path.
+/// Returns true if a file at this path controls git.
 pub(super) fn controls_git(path: &str) -> bool {
     let path = folded_path(path);
     let mut parts = path.split('/');
@@ -21,7 +22,7 @@ pub(super) fn controls_git(path: &str) -> bool {
         || matches!(path.rsplit('/').next(), Some(".gitattributes" | ".gitmodules"))
 }
 
-/// Why a new file at this path is refused.
+/// Returns the reason why a new file at this path is refused, if it is.
 pub(super) fn refused_new_path(path: &str) -> Option<&'static str> {
     let path = folded_path(path);
     let name = path.rsplit('/').next().unwrap_or(&path);
@@ -41,12 +42,12 @@ pub(super) fn refused_new_path(path: &str) -> Option<&'static str> {
     }
 }
 
-/// Whether what follows the last dot is one of these.
+/// Returns true if the text after the last dot is one of `endings`.
 pub(super) fn has_ending(name: &str, endings: &[&str]) -> bool {
     name.rsplit_once('.').is_some_and(|(_, ending)| endings.contains(&ending))
 }
 
-/// Whether a part of a path stands for a device on Windows, or cannot be written there.
+/// Returns true if a part of a path names a device on Windows, or cannot be written there.
 fn is_reserved_by_windows(part: &str) -> bool {
     let device = part.split('.').next().unwrap_or(part).trim_end();
     let number = ["com", "lpt"].iter().find_map(|kind| device.strip_prefix(kind));

@@ -1,5 +1,5 @@
-//! The fold: what each event does to the state. An event that cannot follow is refused.
-//! What is done again, and how a depth closes, have files of their own.
+//! The fold: applies each event to the state and refuses events that cannot follow. Repeated work
+//! and the close of a depth are in [`mod@redo`] and [`mod@close`].
 
 mod bills;
 mod budget;
@@ -26,7 +26,7 @@ use crate::id::{CodePlace, EvalId, NodeId};
 use crate::policy::{RecordedAgents, RunLimits};
 use jiff::Timestamp;
 
-/// An event that cannot have happened after the ones before it, or facts that contradict each other.
+/// Error for an event that cannot follow the ones before it, or for contradictory facts.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the record contradicts itself: {0}")]
 pub struct StateError(String);
@@ -37,7 +37,7 @@ impl StateError {
     }
 }
 
-/// What becomes of something that is over: it stays, or it goes.
+/// Returns the removal state of something that is no longer used: kept or due.
 fn removal_unless_kept(keep: bool) -> RemovalState {
     if keep { RemovalState::Kept } else { RemovalState::Due }
 }
@@ -47,10 +47,10 @@ fn state_error<T>(why: impl Into<String>) -> Result<T, StateError> {
 }
 
 impl State {
-    /// What an event changes. The only mutation there is.
+    /// Applies an event. This is the only mutation of the state.
     ///
     /// # Errors
-    /// When the event cannot follow; the state is then not to be used any further.
+    /// If the event cannot follow; the state must not be used any further then.
     pub fn apply(&mut self, event: &Event) -> Result<(), StateError> {
         match event {
             Event::RunStarted(_) => state_error("a run starts twice"),
@@ -166,7 +166,7 @@ impl State {
                     ));
                 }
                 let expansions = self.expansions_mut(source)?;
-                // A node rarely has a second one.
+                // A node rarely has a second expansion.
                 expansions.reserve_exact(1);
                 expansions.push(Expansion::new(depth, at));
                 Ok(())
@@ -334,7 +334,7 @@ impl State {
             };
             let sweeping = Stage::Sweeping(work.clone());
             self.enter_stage(eval, sweeping)?;
-            // A sweep that begins after artifacts were restored has measured nothing of what they were.
+            // A sweep that begins after artifacts were restored is not suspect.
             self.facts.history.suspects.remove(&eval);
         } else if matches!(self.facts.phase, RunPhase::Measuring) {
             self.facts.baseline = RootBaseline::Unmeasured;
@@ -345,7 +345,7 @@ impl State {
         Ok(())
     }
 
-    /// Those who answered something are remembered with it.
+    /// Replaces the agents; the old ones are remembered if they have replied since the last change.
     fn agents_changed(&mut self, agents: &RecordedAgents) {
         let spent = self.facts.total_spend();
         let former = std::mem::replace(&mut self.facts.agents, agents.clone());
@@ -355,7 +355,7 @@ impl State {
         }
     }
 
-    /// What the user says anew may be more: a budget that was reached is asked again.
+    /// Applies new limits. They may allow more, so a reached budget is cleared.
     fn settings_changed(&mut self, limits: &RunLimits) {
         self.facts.limits = limits.clone();
         self.facts.history.settings_changes += 1;
@@ -389,7 +389,8 @@ impl State {
         self.set_removal(leftover, Some(removal));
     }
 
-    /// A scored candidate will not become a node. One of an idea that the user gave is what came of it, and stays.
+    /// Releases a scored candidate that will not become a node. The ref of a user's idea is the
+    /// result of the run, and stays.
     fn release_candidate(&mut self, eval: EvalId) {
         let keep = self.facts.limits.keep_rejected_worktrees;
         self.add_leftover(
@@ -402,7 +403,7 @@ impl State {
         }
     }
 
-    /// A worktree that was kept is wanted no more.
+    /// Marks a kept worktree for removal.
     fn release_worktree(&mut self, eval: EvalId) {
         let leftover = Leftover { place: CodePlace::Candidate(eval), kind: LeftoverKind::Worktree };
         if self.facts.leftovers.get(&leftover) == Some(&RemovalState::Kept) {

@@ -1,4 +1,4 @@
-//! Whether facts that were read can be those of a run: what the rest of the code relies on.
+//! Consistency check of facts that were loaded: the invariants that the rest of the code relies on.
 
 use super::StateError;
 use crate::facts::{Eval, Facts, Node, RunPhase, Stage};
@@ -11,7 +11,7 @@ fn state_error<T>(why: &str) -> Result<T, StateError> {
 }
 
 impl Facts {
-    /// Whether the facts can be those of a run: what the rest of the code relies on.
+    /// Checks the invariants of a run's facts that the rest of the code relies on.
     pub(super) fn check_consistency(&self) -> Result<(), StateError> {
         let nodes = (0..).zip(&self.nodes).all(|(n, node)| node.id == NodeId::new(n));
         if self.nodes.is_empty() || !nodes {

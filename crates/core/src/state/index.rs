@@ -1,4 +1,4 @@
-//! Keeping the index: where an eval stands in it, by its stage. What is not under way stands nowhere.
+//! Maintenance of the state's index of evals by stage. Ended evals are not indexed by stage.
 
 use super::StateIndex;
 use super::twins::twin_key;

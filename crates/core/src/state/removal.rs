@@ -1,4 +1,4 @@
-//! What a user's wish to remove something, and its end, change about the state.
+//! Removals in the state: the user's request to remove something, and its completion.
 
 use super::State;
 use super::apply::StateError;
@@ -18,7 +18,7 @@ impl State {
         Ok(())
     }
 
-    /// What a node had is remembered: it is not missing.
+    /// Records a removal. What a node had is remembered, so that it does not count as missing.
     pub(super) fn leftover_discarded(&mut self, leftover: Leftover) -> Result<(), StateError> {
         if !self.facts.leftovers.contains_key(&leftover) {
             let why = format!("{leftover} was removed, but not to be removed");

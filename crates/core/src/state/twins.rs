@@ -1,9 +1,11 @@
-//! Twins: candidates with the same git tree. Commands, number of configurations and inputs are fixed for a run, so one sweep
-//! measures all of them. The oldest that was measured is the original, and the others take its results.
+//! Twins: candidates with the same git tree, which share the results of one sweep. Commands, number
+//! of configurations and inputs are fixed for a run, so one sweep measures all of them. The oldest
+//! that was measured is the original, and the others take its results.
 //!
-//! An original is looked for among lower ids only. A twin with a higher id may have been swept before the lower one was known;
-//! it takes the original's results before its depth closes, so that the record does not depend on what ended first. Tree and
-//! control group are apart, and what is evaluated again on request is always swept.
+//! An original always has a lower id. A twin with a higher id may have been swept before the lower
+//! one was known; it takes the original's results before its depth closes, so that the record does
+//! not depend on the order of finishing. Tree and control group are separate, and a rerun on
+//! request is always swept.
 
 use super::State;
 use crate::event::SweepSubject;
@@ -13,16 +15,17 @@ use crate::group::EvalGroup;
 use crate::id::{EvalId, GitTree, NodeId};
 use std::borrow::Cow;
 
-/// A candidate in the order of its files, by group.
+/// Key that orders candidates by group and git tree.
 pub(super) type TwinKey = (EvalGroup, [u8; 20], EvalId);
 
-/// The key of an eval, as far as its git tree counts.
+/// Returns the key of an eval, if it has a git tree that counts.
 pub(super) fn twin_key(eval: &Eval) -> Option<TwinKey> {
     Some((eval.group, candidate_tree(eval)?.leading_bytes(), eval.id))
 }
 
 impl State {
-    /// The subject whose results stand for an eval's own sweep: the root, or the oldest measured eval with the same git tree.
+    /// Returns the subject whose results replace an eval's own sweep: the root, or the oldest
+    /// measured eval with the same git tree.
     #[must_use]
     pub fn original_of(&self, eval: &Eval) -> Option<SweepSubject> {
         let original = if self.has_root_tree(eval) {
@@ -33,21 +36,21 @@ impl State {
         (!self.is_rerun(eval.id)).then_some(original)
     }
 
-    /// Whether an eval is not swept now, because an older twin is measured or will be.
+    /// Returns true if an eval is not swept now, because an older twin is measured or will be.
     #[must_use]
     pub fn is_waiting_for_twin(&self, id: EvalId) -> bool {
         let has_twin = |eval| self.has_root_tree(eval) || self.older_twins(eval).next().is_some();
         self.unpacked_eval(id).is_some_and(has_twin) && !self.is_rerun(id)
     }
 
-    /// Evals that wait to be swept, but whose original is measured: they are compared by its results.
+    /// Returns the evals that wait to be swept, but can be scored by their original's results.
     pub(crate) fn evals_measured_by_twin(&self) -> impl Iterator<Item = EvalId> {
         self.implemented_evals().iter().copied().filter(|id| {
             self.unpacked_eval(*id).is_some_and(|eval| self.original_of(eval).is_some())
         })
     }
 
-    /// Compared evals of the open depth that have other results than those of their original.
+    /// Returns the scored evals of the open depth whose results are not those of their original.
     pub(crate) fn evals_yielding_to_twin(&self) -> impl Iterator<Item = EvalId> {
         let yields = |eval: &&Eval| self.yields_to_twin(eval);
         self.open_evals().iter().filter(yields).map(|eval| eval.id)
@@ -59,7 +62,7 @@ impl State {
         original.is_some() && original != measured.work.same_code_as
     }
 
-    /// The results of an original, if they may stand for this eval's sweep.
+    /// Returns the results of an original, if they may replace this eval's sweep.
     #[must_use]
     pub fn results_for_twin(&self, eval: &Eval, original: SweepSubject) -> Option<Artifact> {
         match original {
@@ -74,7 +77,7 @@ impl State {
         }
     }
 
-    /// Whether the root or a node has these files: a second node with them would be the first one again.
+    /// Returns true if the root or a node has this git tree: another one would be a duplicate.
     pub(crate) fn is_tree_kept(&self, tree: &GitTree) -> bool {
         let key = tree.leading_bytes();
         let range =
@@ -100,7 +103,7 @@ impl State {
         }
     }
 
-    /// Evals with the same git tree and a lower id that have not failed, the oldest first.
+    /// Returns the evals with the same git tree and a lower id that have not failed, oldest first.
     fn older_twins(&self, eval: &Eval) -> impl Iterator<Item = Cow<'_, Eval>> {
         let key = twin_key(eval);
         let range = key.map(|(group, tree, id)| (group, tree, EvalId::FIRST)..(group, tree, id));
@@ -108,7 +111,7 @@ impl State {
         older.filter_map(|(.., id)| self.eval(*id))
     }
 
-    /// Whether an eval of the open depth is there to measure again what another one had measured.
+    /// Returns true if an eval of the open depth is a rerun of a superseded one.
     fn is_rerun(&self, id: EvalId) -> bool {
         let supersedes = |eval: &Eval| matches!(eval.stage, Stage::Superseded(_, by) if by == id);
         self.open_evals().iter().any(supersedes)
@@ -119,7 +122,7 @@ fn is_measured(eval: &Eval) -> bool {
     matches!(eval.stage, Stage::Scored(_) | Stage::Decided(..))
 }
 
-/// The git tree of a candidate that has results, or will have; none where it failed or counts no more.
+/// Returns the git tree of a candidate that has results or will have some, or else `None`.
 fn candidate_tree(eval: &Eval) -> Option<&GitTree> {
     let work: &Candidate = match &eval.stage {
         Stage::Implemented(work) | Stage::Sweeping(work) | Stage::Swept(work, _) => work,

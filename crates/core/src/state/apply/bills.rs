@@ -1,12 +1,13 @@
-//! What answers took, as it stands in the state: by attempt of an eval, by expansion of a node.
+//! Bills in the state: by attempt of an eval. Those of expansions are set with their ideas.
 
 use super::{State, StateError};
 use crate::bill::RoleBills;
 use crate::id::EvalId;
 
 impl State {
-    /// Puts down what the answers of an eval's attempt took, in place of what was put down for it when a budget stopped it: an
-    /// attempt that goes on counts the same answers again. An attempt that ends later than with its commit asks nobody more.
+    /// Sets the bills of an eval's current attempt, replacing those from when a budget stopped it:
+    /// an attempt that continues counts the same replies again. After its commit an attempt calls
+    /// no more agents.
     pub(super) fn charge_attempt(
         &mut self,
         id: EvalId,

@@ -1,5 +1,5 @@
-//! What a reached budget does: a step that it stopped waits, and what is not at its end when the depth closes is closed
-//! with it. Other settings, or work that the user sends back, open it again.
+//! Reached budgets: a stopped step waits, and unfinished evals are closed with their depth. New
+//! limits, or work that the user sends back, reopen them.
 
 use super::{State, StateError, removal_unless_kept, state_error};
 use crate::bill::RoleBills;
@@ -37,7 +37,7 @@ impl State {
         Ok(())
     }
 
-    /// The time counts for more than any other budget: it stops what they let go on.
+    /// Records the deadline. It overrides any other budget: it stops what they let continue.
     pub(super) fn deadline_passed(&mut self) -> Result<(), StateError> {
         if self.facts.phase != RunPhase::Searching || self.facts.is_past_deadline() {
             return state_error("the time is over, but nothing was to begin");
@@ -48,7 +48,7 @@ impl State {
         Ok(())
     }
 
-    /// What is not at its end, and will not get there before the depth closes, because a budget was reached.
+    /// Returns the evals that will not finish before the depth closes, due to a reached budget.
     fn unfinished_evals(&self) -> impl Iterator<Item = &Eval> {
         let late = self.facts.is_past_deadline();
         let open = move |eval: &&Eval| {
@@ -58,7 +58,7 @@ impl State {
         self.facts.open_evals().iter().filter(open)
     }
 
-    /// Whether something of the open depth has still to come to its end.
+    /// Returns true if something of the open depth still has to finish.
     pub(super) fn is_depth_open(&self) -> bool {
         if self.facts.is_past_deadline() {
             return !self.index.swept.is_empty();
@@ -67,7 +67,8 @@ impl State {
         queued || self.active_evals().next().is_some()
     }
 
-    /// Not failed, and not tried to their end: what they left goes the way of what failed.
+    /// Closes unfinished evals, which count as neither failed nor tried; their leftovers are
+    /// treated like those of failed ones.
     pub(super) fn close_unfinished(&mut self) -> Result<(), StateError> {
         let Some(ReachedBudget { budget, .. }) = self.facts.reached_budget else { return Ok(()) };
         let evals: Vec<EvalId> = self.unfinished_evals().map(|eval| eval.id).collect();
@@ -90,7 +91,8 @@ impl State {
         Ok(())
     }
 
-    /// A candidate that was not measured in time need not be made again, should its depth be opened once more.
+    /// Keeps a candidate that was not measured in time, so that it need not be made again if its
+    /// depth is reopened.
     fn remember_candidate(&mut self, id: EvalId) -> Result<(), StateError> {
         let eval = self.eval_mut(id)?;
         if let Stage::Implemented(work) | Stage::Sweeping(work) = &eval.stage {

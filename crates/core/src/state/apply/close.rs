@@ -1,4 +1,4 @@
-//! The close of a depth: what becomes of its evals, the nodes that the best of them become, and the next depth.
+//! Close of a depth: the fate of its evals, the promotion of its best to nodes, and the next depth.
 
 use super::{State, StateError, state_error};
 use crate::event::LeftoverKind;
@@ -57,7 +57,7 @@ impl State {
         Ok(())
     }
 
-    /// Those of a group that are compared and not judged at the open depth.
+    /// Returns the evals of a group that are scored and not judged at the open depth.
     fn scored_evals(&self, group: EvalGroup) -> impl Iterator<Item = EvalId> {
         let scored =
             move |eval: &&Eval| eval.group == group && matches!(eval.stage, Stage::Scored(_));
@@ -112,7 +112,7 @@ impl State {
         Ok(())
     }
 
-    /// Opens the next depth once all of the beam are nodes. A beam of none leaves the frontier as it is.
+    /// Opens the next depth once the beam is promoted. An empty beam leaves the frontier unchanged.
     fn open_next_depth(&mut self) {
         if self.facts.phase != (RunPhase::Promoting { left: Vec::new() }) {
             return;

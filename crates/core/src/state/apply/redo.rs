@@ -1,5 +1,5 @@
-//! What is done again: an attempt after one that failed, an idea under another id, other ideas for a node. Nothing of a
-//! closed depth changes here; the last one is opened again first, where nothing was promoted from it.
+//! Repeated work in the state: another attempt, a rerun under a new id, other ideas for a node.
+//! Closed depths do not change; the last one is reopened first, if it promoted nothing.
 
 use super::{State, StateError, state_error};
 use crate::bill::RoleBills;
@@ -10,7 +10,8 @@ use crate::id::{CodePlace, Commit, Depth, EvalId, NodeId};
 use jiff::Timestamp;
 
 impl State {
-    /// The next attempt starts from a fresh worktree, and gives the ref its own commit: nothing is left behind.
+    /// Queues the next attempt. It starts from a new worktree and moves the ref to its own commit:
+    /// nothing is left behind.
     pub(super) fn attempt_failed(
         &mut self,
         id: EvalId,
@@ -27,7 +28,8 @@ impl State {
         self.queue_next_attempt(id, failure.clone(), None)
     }
 
-    /// Which attempt made what is a candidate now: the one under way, unless that measures one again. It waits no more then.
+    /// Returns the attempt that made the candidate: the current one, unless an existing candidate
+    /// is measured again. Clears the pending candidate.
     pub(super) fn take_candidate_attempt(
         &mut self,
         id: EvalId,
@@ -72,14 +74,14 @@ impl State {
         Ok(())
     }
 
-    /// What an attempt left is the next one's to replace: nothing may be removed under its feet.
+    /// Clears the removal of an attempt's leftovers, which the next attempt uses and replaces.
     fn keep_leftovers(&mut self, id: EvalId) {
         for kind in [LeftoverKind::Worktree, LeftoverKind::Branch, LeftoverKind::Dir] {
             self.set_removal(Leftover { place: CodePlace::Candidate(id), kind }, None);
         }
     }
 
-    /// An eval of the open depth.
+    /// Returns an eval of the open depth.
     fn open_depth_eval(&self, id: EvalId) -> Result<&Eval, StateError> {
         let eval =
             self.facts.unpacked_eval(id).filter(|eval| eval.id >= self.facts.first_open_eval_id());
@@ -131,7 +133,7 @@ impl State {
         self.add_successor(source, of, id)
     }
 
-    /// The expansion that an eval came from has its successor too.
+    /// Adds the successor of an eval to the expansion that the eval came from.
     fn add_successor(
         &mut self,
         source: IdeaSource,
@@ -159,7 +161,7 @@ impl State {
         self.enter_stage(id, Stage::SetAside)
     }
 
-    /// The question is as good as asked: a process that is cut off here asks it like any other.
+    /// Begins a new expansion of the node. After an interruption it continues like any other.
     fn ask_node_again(&mut self, id: NodeId, at: Timestamp) -> Result<(), StateError> {
         let depth = self.facts.depth;
         let in_frontier = self.facts.frontier.contains(&id);
@@ -173,7 +175,7 @@ impl State {
         Ok(())
     }
 
-    /// No other ideas came: those that were set aside for them are tried after all.
+    /// Queues the evals again that were set aside for new ideas, because none were received.
     pub(super) fn requeue_set_aside(&mut self, id: NodeId) -> Result<(), StateError> {
         let depth = self.facts.depth;
         let node = self.node_mut(id)?;

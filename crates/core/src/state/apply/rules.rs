@@ -1,4 +1,4 @@
-//! Other rules hold from now on: closed depths stay as they were decided, the open one is decided by the new rules as a whole.
+//! Change of the rules: closed depths stay decided, the new rules decide the whole open depth.
 
 use super::{State, StateError, state_error};
 use crate::facts::Stage;
@@ -22,7 +22,7 @@ impl State {
         Ok(())
     }
 
-    /// Moves a scored eval back to where its results wait to be compared.
+    /// Moves a scored eval back to the stage in which its results wait to be scored.
     fn rescore_eval(&mut self, id: EvalId) -> Result<(), StateError> {
         let Stage::Scored(measured) = self.eval_stage(id)? else {
             return state_error(format!("eval {id} is scored anew, but has no score"));

@@ -1,4 +1,4 @@
-//! What a comparison changes: by the results of the candidate's own sweep, or by those of an older twin with the same git tree.
+//! Scores in the state: from results of the candidate's own sweep, or of an older twin's.
 
 use super::{State, StateError, removal_unless_kept, state_error};
 use crate::event::{LeftoverKind, SweepSubject};
@@ -53,7 +53,7 @@ impl State {
         Ok(())
     }
 
-    /// Remembers the results of an own sweep that count no more, where a compared eval has any.
+    /// Records the results of an eval's own sweep before they are replaced by those of a twin.
     pub(super) fn keep_replaced_results(&mut self, id: EvalId) -> Result<(), StateError> {
         let Stage::Scored(measured) = self.eval_stage(id)? else { return Ok(()) };
         if measured.work.same_code_as.is_none() {

@@ -1,4 +1,4 @@
-//! The stage of an eval, and since when it is in it, as the events that follow ask for it.
+//! Lookup of an eval's stage and start time, for the events that follow.
 
 use super::state_error;
 use crate::facts::Stage;

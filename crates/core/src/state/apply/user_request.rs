@@ -1,4 +1,4 @@
-//! What a user's messages do to the state: pauses and stops, which are history, and ideas, which become evals.
+//! Requests and ideas of the user in the state: pauses and stops are history, ideas become evals.
 
 use super::{State, StateError, state_error};
 use crate::event::{IdeaAdded, MessageId, UserRequest};
@@ -6,7 +6,7 @@ use crate::facts::RunPhase;
 use crate::group::IdeaSource;
 use jiff::Timestamp;
 
-/// How many messages are remembered. A file that was acted upon is gone, or tried to be removed, at the next look.
+/// Maximum number of remembered messages. The next poll removes a handled one's file if it can.
 const MAX_REMEMBERED_MESSAGES: usize = 256;
 
 impl State {
@@ -19,7 +19,7 @@ impl State {
         let (depth, history) = (self.facts.depth, &mut self.facts.history);
         match wish {
             UserRequest::Pause => history.paused_since = history.paused_since.or(Some(at)),
-            // One thing after the other: the end of a pause leaves it as it was before.
+            // An unpause ends a pause first, and leaves a stop after the depth as it was.
             UserRequest::Unpause if history.paused_since.is_some() => history.paused_since = None,
             UserRequest::Unpause => history.stop_after = None,
             UserRequest::Stop => (history.paused_since, history.stop_after) = (None, None),
