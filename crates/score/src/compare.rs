@@ -1,5 +1,5 @@
-//! One sweep against another: each shared column's change, what the configured metrics make of it, and everything that
-//! the gate and the rank look at. Decides nothing: that is [`treebeam_core::gate`] and [`treebeam_core::rank`].
+//! Comparison of two sweeps: deltas of shared columns, the recommendation, and all figures for gate
+//! and rank. Decisions are made by [`treebeam_core::gate`] and [`treebeam_core::rank`].
 
 use crate::paired::{PairCounts, compare_paired, gain_beyond_rounding, match_by_id};
 use crate::sweep_csv::Sweep;
@@ -11,24 +11,24 @@ use treebeam_core::num::Finite;
 use treebeam_core::policy::{Direction, FixedSettings, Metric, ScorePolicy, ScoreThresholds};
 use treebeam_core::rules_version::RulesVersion;
 
-/// A baseline mean this near to 0 is nothing to be relative to.
+/// Baseline means up to this size are too near to 0 for a relative change.
 const NEAR_ZERO_MEAN: f64 = 1e-12;
 
-/// Why two sweeps cannot be compared.
+/// Error for two sweeps that cannot be compared.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScoreError {
-    /// There is no column with numbers on both sides.
+    /// No column has numbers on both sides.
     #[error("`{baseline}` and `{candidate}` have no column with numbers in common")]
     NothingShared {
-        /// The baseline's name.
+        /// Name of the baseline.
         baseline: String,
-        /// The candidate's name.
+        /// Name of the candidate.
         candidate: String,
     },
 }
 
 impl ScoreError {
-    /// What to do about it.
+    /// Returns advice for the user.
     #[must_use]
     pub const fn hint(&self) -> &'static str {
         match self {
@@ -39,55 +39,55 @@ impl ScoreError {
     }
 }
 
-/// A candidate against one baseline, with all figures.
+/// Comparison of a candidate with one baseline, with all figures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComparisonDetails {
-    /// What decisions rest on.
+    /// Figures that decisions rest on.
     pub comparison: Comparison,
     /// All shared columns, in the order of the baseline's header.
     pub columns: Vec<ColumnDelta>,
-    /// The configured metrics that both sides have, in the policy's order.
+    /// Configured metrics that both sides have, in the policy's order.
     pub metrics: Vec<MetricUse>,
 }
 
-/// One shared column.
+/// Delta of one shared column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColumnDelta {
-    /// Its name.
+    /// Name of the column.
     pub column: String,
-    /// The baseline's mean.
+    /// Mean of the baseline.
     pub baseline_mean: f64,
-    /// The candidate's mean.
+    /// Mean of the candidate.
     pub candidate_mean: f64,
-    /// By how much the candidate's is larger; infinite where no number is large enough.
+    /// Candidate's mean minus the baseline's; infinite on overflow.
     pub delta: f64,
 }
 
-/// One metric that counted.
+/// Metric that entered the score.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MetricUse {
-    /// Its name.
+    /// Name of the metric.
     pub column: String,
-    /// Which way it is better.
+    /// Direction in which the metric is better.
     pub direction: Direction,
-    /// How much it counts.
+    /// Weight of the metric in the score.
     pub weight: Finite,
-    /// The baseline's mean.
+    /// Mean of the baseline.
     pub baseline_mean: f64,
-    /// The candidate's mean.
+    /// Mean of the candidate.
     pub candidate_mean: f64,
-    /// By how much it got better; infinite where no number is large enough.
+    /// Improvement of the mean; infinite on overflow.
     pub raw_improvement: f64,
-    /// The same relative to the baseline, not clamped.
+    /// Improvement relative to the baseline, not clamped.
     pub relative_improvement: f64,
-    /// Configuration by configuration; none with fewer than two pairs, or too many rows to keep.
+    /// Counts by configuration; `None` with fewer than two pairs, or too many rows to keep.
     pub paired: Option<PairCounts>,
 }
 
-/// A candidate against its parent and the root.
+/// Comparison of a candidate with its parent and the root.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScoringDetails {
-    /// Everything that the gate and the rank look at.
+    /// Figures that the gate and the rank depend on.
     pub scored: CandidateScore,
     /// All figures against the parent.
     pub vs_parent: ComparisonDetails,
@@ -98,7 +98,7 @@ pub struct ScoringDetails {
 /// Compares a candidate with a baseline, by the latest rules.
 ///
 /// # Errors
-/// Where rows are selected on both sides and no column has numbers on both.
+/// If rows are selected on both sides and no column has numbers on both.
 pub fn compare_sweeps(
     baseline: &Sweep,
     candidate: &Sweep,
@@ -141,11 +141,11 @@ fn finite_means((baseline, candidate): (f64, f64)) -> Option<PrimaryMeans> {
     Some(PrimaryMeans { baseline, candidate })
 }
 
-/// Compares a candidate with its parent and the root by the latest rules; only once where these are the same sweep. Without a
-/// limit and a configured number of rows it needs as many as `root_rows`.
+/// Compares a candidate with its parent and the root by the latest rules, only once if these are
+/// the same sweep. Without a limit and a configured minimum it needs `root_rows` rows.
 ///
 /// # Errors
-/// Where one of the two comparisons is not possible.
+/// If one of the two comparisons is not possible.
 pub fn score_candidate(
     parent: &Sweep,
     root: &Sweep,
@@ -159,7 +159,7 @@ pub fn score_candidate(
 /// Compares a candidate with its parent and the root, in this order, by these rules.
 ///
 /// # Errors
-/// Where one of the two comparisons is not possible.
+/// If one of the two comparisons is not possible.
 pub fn score_candidate_by(
     rules: RulesVersion,
     [parent, root]: [&Sweep; 2],
@@ -213,7 +213,8 @@ fn check_form(
     }
 }
 
-/// The columns of the form that the root has and the candidate lacks: id, status, invariants and every configured metric.
+/// Returns the required columns that the root has and the candidate lacks: id, status, invariants
+/// and every configured metric.
 fn missing_columns(root: &Sweep, candidate: &Sweep, policy: &ScorePolicy) -> Vec<String> {
     let named = [&policy.id_column, &policy.status_column];
     let metrics = policy.metrics.iter().map(|metric| &metric.column);
@@ -237,7 +238,7 @@ fn column_deltas(baseline: &Sweep, candidate: &Sweep) -> Vec<ColumnDelta> {
     shared.collect()
 }
 
-/// The means of a column on both sides, the baseline's first.
+/// Returns the means of a column on both sides, the baseline's first.
 fn mean_pair(column: &str, baseline: &Sweep, candidate: &Sweep) -> Option<(f64, f64)> {
     baseline.column_mean(column).zip(candidate.column_mean(column))
 }
@@ -249,7 +250,7 @@ fn raw_improvement((baseline, candidate): (f64, f64), direction: Direction) -> f
     }
 }
 
-/// By how much a mean got better, as far as the rules count it.
+/// Returns the improvement of a mean, as far as the rules count it.
 fn counted_improvement(pair: (f64, f64), direction: Direction, rules: RulesVersion) -> f64 {
     match rules {
         RulesVersion::First => raw_improvement(pair, direction),
@@ -258,7 +259,7 @@ fn counted_improvement(pair: (f64, f64), direction: Direction, rules: RulesVersi
 }
 
 impl MetricUse {
-    /// Returns by how much the metric got better, 0 where the means differ by no more than rounding.
+    /// Returns the improvement of the metric; 0 if the means differ by no more than rounding.
     #[must_use]
     pub fn gain(&self) -> f64 {
         self.counted_improvement(RulesVersion::LATEST)
@@ -268,7 +269,7 @@ impl MetricUse {
         counted_improvement((self.baseline_mean, self.candidate_mean), self.direction, rules)
     }
 
-    /// What the metric of this number makes of two sweeps.
+    /// Creates the figures of the metric with this index; `None` unless both sides have its column.
     fn new(at: usize, metric: &Metric, baseline: &Sweep, candidate: &Sweep) -> Option<Self> {
         let pair = mean_pair(&metric.column, baseline, candidate)?;
         let raw_improvement = raw_improvement(pair, metric.direction);
@@ -320,7 +321,7 @@ fn build_recommendation(
     }
 }
 
-/// The weighted mean of the clamped relative improvements; 0 with no weight behind it.
+/// Returns the weighted mean of the clamped relative improvements; 0 with no weight behind it.
 fn weighted_score(metrics: &[MetricUse], clamp: f64) -> Finite {
     let (mut sum, mut weights) = (0.0, 0.0);
     for metric in metrics {
@@ -377,7 +378,7 @@ fn grade_score(score: Finite, thresholds: &ScoreThresholds) -> Grade {
     }
 }
 
-/// The invariant columns that differ from the root's in a configuration that both have.
+/// Returns the invariant columns that differ from the root's in a configuration that both have.
 fn changed_invariants(root: &Sweep, candidate: &Sweep, policy: &ScorePolicy) -> Vec<String> {
     let changed = |at: usize| {
         let (expected, found) =
@@ -389,7 +390,7 @@ fn changed_invariants(root: &Sweep, candidate: &Sweep, policy: &ScorePolicy) -> 
     columns.filter(|(at, _)| changed(*at)).map(|(_, column)| column.clone()).collect()
 }
 
-/// The metrics that have no number in a configuration that is ok, and in which the parent has one.
+/// Returns the metrics without a number in an ok configuration in which the parent has one.
 fn lost_numbers(parent: &Sweep, candidate: &Sweep, policy: &ScorePolicy) -> Vec<LostNumbers> {
     let metrics = policy.metrics.iter().enumerate();
     let rows = metrics.map(|(at, metric)| {
@@ -399,8 +400,8 @@ fn lost_numbers(parent: &Sweep, candidate: &Sweep, policy: &ScorePolicy) -> Vec<
     rows.filter(|lost| lost.rows > 0).collect()
 }
 
-/// In how many configurations one metric lost its number. Where it has no column, or so many places without a number
-/// that these are not kept: by how many numbers it has fewer.
+/// Counts the configurations in which a metric lost its number. Without the column, or with too
+/// many missing numbers to keep, it returns the difference of the total counts.
 fn lost_number_rows(metric: usize, column: &str, parent: &Sweep, candidate: &Sweep) -> u32 {
     let had = parent.number_count(column);
     match (

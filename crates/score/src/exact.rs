@@ -1,21 +1,22 @@
-//! Sums without rounding: what is added comes out the same in any order, and a mean is rounded once, at the end.
-//! Knows nothing of columns or files, and does no statistics beyond the mean.
+//! Exact sums: independent of the order of addition, with a mean that is rounded once, at the end.
+//! No columns, files or other statistics.
 
 use std::num::NonZeroU128;
 
-/// How many 64-bit limbs hold any sum of 2⁶⁴ numbers: 2098 bits of `f64` range, 64 of count, the sign.
+/// Number of 64-bit limbs for any sum of 2⁶⁴ numbers: 2098 bits of range, 64 of count, the sign.
 const LIMB_COUNT: usize = 34;
 
-/// How many chunks hold the same: each has 32 bits of its own and room for carries, the top one has the sign.
+/// Number of chunks that hold any such sum: each has 32 bits of its own and room for carries, the
+/// top one has the sign.
 const CHUNK_COUNT: usize = 2 * (LIMB_COUNT - 1) + 1;
 
-/// What is added to a chunk is below 2⁵²; after so many numbers the carries move on, long before one is lost.
+/// Number of additions between carries. Each adds less than 2⁵² to a chunk, so that none overflows.
 const CARRY_INTERVAL: u64 = 1_024;
 
-/// The bits of an `f64`'s significand, with the one that is not stored.
+/// Bits of an `f64`'s significand, including the one that is not stored.
 const SIGNIFICAND_BITS: u32 = f64::MANTISSA_DIGITS;
 
-/// The exact sum of the numbers added to it: chunk `i` counts in units of 2⁻¹⁰⁷⁴⁺³²ⁱ.
+/// Exact sum of the numbers added to it: chunk `i` counts in units of 2⁻¹⁰⁷⁴⁺³²ⁱ.
 #[derive(Clone, Debug)]
 pub struct ExactSum {
     added: u64,
@@ -39,7 +40,7 @@ impl FromIterator<f64> for ExactSum {
 }
 
 impl ExactSum {
-    /// Adds a finite number; one that is not finite is left out.
+    /// Adds a number; NaN and infinite ones are ignored.
     #[inline]
     pub fn add(&mut self, number: f64) {
         let bits = number.to_bits();
@@ -66,7 +67,7 @@ impl ExactSum {
         }
     }
 
-    /// Moves what a chunk holds beyond its 32 bits into the next one.
+    /// Moves the bits of each chunk beyond its 32 into the next one.
     fn carry_chunks(&mut self) {
         let mut carry = 0;
         let [chunks @ .., top] = &mut self.chunks;
@@ -78,13 +79,13 @@ impl ExactSum {
         *top += carry;
     }
 
-    /// How many numbers were added.
+    /// Returns the count of added numbers.
     #[must_use]
     pub fn number_count(&self) -> u32 {
         u32::try_from(self.added).unwrap_or(u32::MAX)
     }
 
-    /// The mean of what was added, rounded once to the nearest `f64`, ties to even; none of nothing.
+    /// Returns the mean, rounded once to the nearest `f64`, ties to even; `None` without numbers.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
         let (negative, magnitude) = self.sign_and_magnitude();
@@ -92,7 +93,7 @@ impl ExactSum {
         Some(if negative && number != 0.0 { -number } else { number })
     }
 
-    /// The sign and the size, in units of 2⁻¹⁰⁷⁴.
+    /// Returns sign and magnitude, in units of 2⁻¹⁰⁷⁴.
     fn sign_and_magnitude(&self) -> (bool, [u64; LIMB_COUNT]) {
         let mut carried = self.clone();
         carried.carry_chunks();
@@ -115,21 +116,21 @@ impl ExactSum {
     }
 }
 
-/// The leading bits of a quotient, and how what follows them compares with half of their last one.
+/// Leading bits of a quotient, and how the rest compares with half of their last one.
 struct ExactQuotient {
-    /// At least 65 bits, or all there are.
+    /// Leading bits: at least 65, or all there are.
     window: u128,
-    /// How many bits the window stands above the unit.
+    /// Number of bits of the window's last bit above the unit.
     height: u32,
-    /// Twice what is left below the window.
+    /// Twice the remainder below the window.
     twice_rest: u128,
-    /// What it was divided by.
+    /// Divisor of the quotient.
     divisor: u128,
-    /// Whether there is anything else below.
+    /// True if any further bit below is set.
     more: bool,
 }
 
-/// Long division, only as far as the result needs it.
+/// Divides by long division, only as far as the result needs it.
 fn divide_limbs(limbs: &[u64; LIMB_COUNT], count: u64) -> Option<ExactQuotient> {
     let divisor = NonZeroU128::new(count.into())?;
     let (mut window, mut rest, mut height) = (0_u128, 0_u128, 0_u32);
@@ -150,13 +151,13 @@ fn divide_limbs(limbs: &[u64; LIMB_COUNT], count: u64) -> Option<ExactQuotient> 
 }
 
 impl ExactQuotient {
-    /// The nearest `f64`, ties to even.
+    /// Rounds to the nearest `f64`, ties to even.
     fn round_to_f64(&self) -> Option<f64> {
         let bits = u128::BITS - self.window.leading_zeros();
         let dropped = bits.saturating_sub(SIGNIFICAND_BITS);
         let kept = u64::try_from(self.window >> dropped).ok()?;
         let up = if dropped == 0 {
-            // Numbers this small are spaced by the unit: nothing finer than the rest decides.
+            // Numbers this small are spaced by the unit: only the remainder decides.
             self.twice_rest > self.divisor || (self.twice_rest == self.divisor && kept & 1 == 1)
         } else {
             let below = self.window & ((1 << dropped) - 1);
@@ -164,7 +165,7 @@ impl ExactQuotient {
             let sticky = self.twice_rest != 0 || self.more;
             below > half || (below == half && (sticky || kept & 1 == 1))
         };
-        // The significand's top bit is itself the exponent 1, so that adding carries over as it should.
+        // The significand's top bit is itself the exponent 1, so that adding carries as it should.
         let exponent = u64::from(dropped + self.height);
         let encoded = kept + u64::from(up) + (exponent << (SIGNIFICAND_BITS - 1));
         (exponent < 0x7ff).then(|| f64::from_bits(encoded)).filter(|number| number.is_finite())
@@ -215,7 +216,7 @@ mod tests {
 
     #[test]
     fn carries_are_not_lost_however_many_numbers_there_are() {
-        // An odd significand in the highest place of its chunk: both parts are as large as they get.
+        // An odd significand in the highest place of its chunk makes both parts as large as can be.
         for exponent in [0.0_f64, 31.0, -1000.0, 900.0] {
             let number = (2.0 - f64::EPSILON) * exponent.exp2();
             for sign in [1.0, -1.0] {
@@ -224,7 +225,8 @@ mod tests {
         }
     }
 
-    /// An independent exact answer: `total / (count · 2^scale)`, rounded by comparing neighbours in integers.
+    /// Exact mean computed independently: `total / (count · 2^scale)`, rounded by comparing
+    /// neighbours in integers.
     fn nearest(total: i128, count: u64, scale: u32) -> f64 {
         let divisor = i128::from(count) << scale;
         #[expect(clippy::cast_precision_loss, reason = "a first guess, corrected below")]
@@ -247,7 +249,8 @@ mod tests {
     proptest! {
         #[test]
         fn agrees_with_integers(parts in prop::collection::vec(-(1_i64 << 20)..(1 << 20), 1..40)) {
-            // Integers over 2⁸: means between 2⁻¹⁴ and 2¹² have no bit below 2⁻⁶⁰ that a neighbour could hide.
+            // Integers over 2⁸: means from 2⁻¹⁴ to 2¹² have no bit below 2⁻⁶⁰ that a neighbour
+            // could hide.
             let numbers: Vec<f64> = parts.iter().map(|part| f64::from(i32::try_from(*part).unwrap()) / 256.0).collect();
             let total: i128 = parts.iter().map(|part| i128::from(*part)).sum();
             prop_assume!(total.unsigned_abs() > 1 << 10);

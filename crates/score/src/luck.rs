@@ -1,10 +1,11 @@
-//! What luck alone would have shown. The best of many candidates looks better than it is, for it was picked for its looks:
-//! this is how good the best would look, had no idea any effect. A yardstick for people; nothing is decided by it.
+//! Estimate of how good the best of many candidates would look by luck alone, if no idea had any
+//! effect. A yardstick for people; no decision uses it.
 //!
-//! The change of a candidate without effect against its parent is taken as normal noise around 0. Of `n` such candidates the
-//! best shows `noise · best_of(n)`, where one that is worse than its parent is not taken; the next depth goes on from there,
-//! so depths add up. A gain is held against what only one such search in twenty exceeds: half of them exceed the average. How
-//! large the noise is can be told in two ways, and neither is right: see [`Luck`].
+//! The change of a candidate without effect against its parent is taken as normal noise around 0.
+//! The best of `n` such candidates shows `noise · best_of(n)`, where one that is worse than its
+//! parent is not taken; the next depth continues from there, so depths add up. A gain is compared
+//! with what only one such search in twenty exceeds: half of them exceed the average. The noise can
+//! be estimated in two ways, and neither is exact: see [`Luck`].
 
 use std::collections::BTreeMap;
 use treebeam_core::facts::{Eval, Facts, ScoredCandidate};
@@ -12,49 +13,51 @@ use treebeam_core::gate::{self, GateRule};
 use treebeam_core::id::{Depth, EvalId, NodeId};
 use treebeam_core::num::Finite;
 
-/// A comparison of fewer configurations says nothing about their noise, and fewer candidates nothing about their spread.
+/// Minimum number of configurations to estimate noise, and of candidates to estimate spread.
 const MIN_SAMPLES: usize = 5;
-/// Of fewer valid candidates nothing is told of luck.
+/// Minimum number of valid candidates for reports on luck.
 pub const MIN_CANDIDATES: u32 = 5;
-/// The ends of a 95 % interval of a normal number are so many standard errors apart.
+/// Width of a 95 % interval of a normal number, in standard errors.
 const INTERVAL_STANDARD_ERRORS: f64 = 2.0 * 1.959_963_984_540_054;
-/// The standard deviation of normal numbers is so many times their median distance from the median.
+/// Ratio of a normal distribution's standard deviation to its median distance from the median.
 const MEDIAN_DISTANCE_FACTOR: f64 = 1.482_602_218_505_602;
-/// What one normal number in twenty exceeds.
+/// Value that one standard normal number in twenty exceeds.
 const ONE_IN_TWENTY_QUANTILE: f64 = 1.644_853_626_951_473;
 
-/// Noise below this part of what changes is what rounding leaves of numbers that are equal.
+/// Share of the typical change below which noise is only rounding of equal numbers.
 const ROUNDING_NOISE_RATIO: f64 = 1e-9;
 
-/// How good a search of this size would look without any effect, in the primary metric; positive is better.
+/// Luck of a search of this size without any effect, in the primary metric; positive is better.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Luck {
-    /// Each depth at which candidates have figures.
+    /// Depths at which candidates have figures.
     pub depths: Vec<DepthLuck>,
-    /// Valid candidates that differ from their parent in no figure: no luck can make these the best.
+    /// Number of valid candidates with their parent's figures: no luck can make these the best.
     pub without_effect: u32,
-    /// By how much the best node is better than the root, which counts as 0.
+    /// Gain of the best node over the root, which counts as 0.
     pub gain: Option<Finite>,
-    /// By the noise between configurations: the typical standard error of a candidate's mean difference. As if each
-    /// configuration were a draw of its own: where they are near copies, or the data as a whole are a draw, luck is larger.
+    /// Estimate from the noise between configurations: the typical standard error of a candidate's
+    /// mean difference. Treats each configuration as an independent draw: if they are near copies,
+    /// or the whole data set is a draw, luck is larger.
     pub by_configurations: LuckEstimate,
-    /// By the spread of all candidates: as if all that they differ by were luck. Where ideas do differ, luck is smaller.
+    /// Estimate from the spread of all candidates, as if all their differences were luck. If ideas
+    /// do differ, luck is smaller.
     pub by_candidates: LuckEstimate,
 }
 
-/// How large luck is by one of the two.
+/// Size of luck by one of the two estimates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LuckEstimate {
-    /// There is too little to tell the noise by.
+    /// Too few samples for an estimate.
     TooFew,
-    /// There is none, but for what rounding leaves of equal numbers: nothing can be held against it.
+    /// No noise beyond the rounding of equal numbers: there is no yardstick.
     NoNoise,
-    /// As large as this.
+    /// Estimated size of luck.
     Known(LuckYardstick),
 }
 
 impl LuckEstimate {
-    /// What luck shows, where that can be told.
+    /// Returns the yardstick, if luck could be estimated.
     #[must_use]
     pub const fn yardstick(self) -> Option<LuckYardstick> {
         match self {
@@ -64,42 +67,43 @@ impl LuckEstimate {
     }
 }
 
-/// What was looked at in one depth.
+/// Luck of the candidates of one depth.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DepthLuck {
-    /// Which.
+    /// Depth of the candidates.
     pub depth: Depth,
-    /// How many valid candidates have figures that differ from their parent's. Those that took over the figures of an older
-    /// one with the same code are no draws of their own, and do not count.
+    /// Number of valid candidates whose figures differ from their parent's. Those with the figures
+    /// of an older twin are not independent draws and do not count.
     pub candidates: u32,
-    /// What the best of so many shows, in units of the noise of one.
+    /// Best of this number of draws, in units of one candidate's noise.
     pub best_of: BestOf,
-    /// The one of them that is on the best path.
+    /// Eval of this depth on the best path.
     pub step: Option<EvalId>,
 }
 
-/// What luck shows, if the noise is as large as this.
+/// Size of luck for an estimated noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LuckYardstick {
-    /// The standard deviation of the change of one candidate without effect.
+    /// Standard deviation of the change of one candidate without effect.
     pub noise: Finite,
-    /// What the best of the whole search would show on average.
+    /// Average of the best of the whole search.
     pub expected: Finite,
-    /// What the best of one such search in twenty would exceed.
+    /// Value that the best of one such search in twenty exceeds.
     pub rarely: Finite,
 }
 
-/// How the best of some numbers is spread, or the sum of several such: its mean, variance and third central moment.
+/// Distribution of the best of some numbers, or of a sum of several such: mean, variance and third
+/// central moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct BestOf {
-    /// What it is on average.
+    /// Mean of the best.
     pub mean: f64,
     variance: f64,
     third: f64,
 }
 
 impl BestOf {
-    /// What luck shows by it with this noise for one, unless that is no more than rounding leaves.
+    /// Returns the estimate for this noise of one candidate, unless that is no more than rounding.
     fn to_estimate(self, noise: f64, rounding: f64) -> LuckEstimate {
         let of = |units: f64| Finite::new(noise * units);
         match (of(1.0), of(self.mean), of(self.one_in_twenty_value())) {
@@ -111,7 +115,7 @@ impl BestOf {
         }
     }
 
-    /// What it exceeds once in twenty times; by Cornish and Fisher, for it leans to one side.
+    /// Returns the value exceeded once in twenty times, by Cornish and Fisher: there is skew.
     fn one_in_twenty_value(self) -> f64 {
         let deviation = self.variance.sqrt();
         let leaning = if deviation > 0.0 { self.third / deviation.powi(3) } else { 0.0 };
@@ -130,25 +134,25 @@ impl std::iter::Sum for BestOf {
     }
 }
 
-/// How a gain stands against what luck rarely exceeds, by both yardsticks, or the one that there is.
+/// Position of a gain relative to what luck rarely exceeds, by one or both yardsticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GainPosition {
-    /// Not above it by either.
+    /// Above neither yardstick.
     Within,
-    /// Above it by the smaller one alone.
+    /// Above the smaller yardstick only.
     Between,
-    /// Above it by both.
+    /// Above every yardstick.
     Above,
 }
 
 impl Luck {
-    /// How many candidates the best was picked from.
+    /// Returns the number of candidates that the best was picked from.
     #[must_use]
     pub fn candidate_count(&self) -> u32 {
         self.depths.iter().map(|depth| depth.candidates).sum()
     }
 
-    /// The yardsticks that there are, the smaller one first.
+    /// Returns the available yardsticks, the smaller one first.
     #[must_use]
     pub fn yardsticks(&self) -> Vec<LuckYardstick> {
         let both = [self.by_configurations, self.by_candidates];
@@ -158,7 +162,7 @@ impl Luck {
         yardsticks
     }
 
-    /// How the gain stands; none where there is nothing to hold it against.
+    /// Returns the position of the gain; `None` without a yardstick or a gain.
     #[must_use]
     pub fn gain_position(&self) -> Option<GainPosition> {
         let (gain, yardsticks) = (self.gain?, self.yardsticks());
@@ -172,16 +176,16 @@ impl Luck {
     }
 }
 
-/// A candidate with figures of its own.
+/// Candidate with figures of its own.
 struct LuckSample {
     depth: Depth,
-    /// Its change against its parent.
+    /// Change against the parent.
     change: f64,
-    /// The standard error of that between configurations.
+    /// Standard error of the change between configurations.
     error: Option<f64>,
 }
 
-/// What luck would have shown in a run; none where no valid candidate has figures. Of fewer than five nothing can be told.
+/// Estimates luck in a run; `None` if no valid candidate has figures. Needs five of them.
 #[must_use]
 pub fn estimate_luck(facts: &Facts) -> Option<Luck> {
     let counts =
@@ -210,14 +214,14 @@ pub fn estimate_luck(facts: &Facts) -> Option<Luck> {
     })
 }
 
-/// What rounding may make of noise that is none, by what candidates change and what was gained.
+/// Returns the largest noise that rounding may cause, by the candidates' changes and the gain.
 fn rounding_noise(changes: &[f64], gain: Option<Finite>) -> f64 {
     let typical = median_of(changes.iter().map(|change| change.abs()).collect());
     let gain = gain.map_or(0.0, |gain| gain.get().abs());
     ROUNDING_NOISE_RATIO * typical.unwrap_or_default().max(gain)
 }
 
-/// Whether the figures are those of a whole sweep in its form: others are no draw that could be the best.
+/// Returns true if the results are a complete, well-formed sweep: others cannot be the best.
 fn has_valid_results(facts: &Facts, eval: &Eval) -> bool {
     let valid =
         [GateRule::Complete, GateRule::WellFormed, GateRule::PrimaryPresent, GateRule::NumbersKept];
@@ -257,7 +261,7 @@ fn luck_by_depth(facts: &Facts, candidates: &[LuckSample]) -> Vec<DepthLuck> {
     for candidate in candidates {
         *counts.entry(candidate.depth).or_default() += 1;
     }
-    // Most depths have the same number.
+    // Most depths have the same number of candidates.
     let mut known: BTreeMap<u32, BestOf> = BTreeMap::new();
     let depth = |(depth, candidates)| {
         let best_of = *known.entry(candidates).or_insert_with(|| best_of_normals(candidates));
@@ -266,7 +270,8 @@ fn luck_by_depth(facts: &Facts, candidates: &[LuckSample]) -> Vec<DepthLuck> {
     counts.into_iter().map(depth).collect()
 }
 
-/// The largest of 0 and so many standard normal numbers: its k-th moment is the integral of k·zᵏ⁻¹·(1 − Φ(z)ⁿ) over z > 0.
+/// Returns the distribution of the largest of 0 and this many standard normal numbers: its k-th
+/// moment is the integral of k·zᵏ⁻¹·(1 − Φ(z)ⁿ) over z > 0.
 fn best_of_normals(numbers: u32) -> BestOf {
     const STEP_WIDTH: f64 = 0.002;
     const STEP_COUNT: u32 = 5_000;
@@ -287,7 +292,7 @@ fn best_of_normals(numbers: u32) -> BestOf {
     BestOf { mean: first, variance, third: third - 3.0 * first * variance - first.powi(3) }
 }
 
-/// The standard deviation of numbers most of which are normal: a few that lie far off count no more than others.
+/// Returns a robust standard deviation of mostly normal numbers: outliers count no more.
 fn robust_deviation(numbers: &[f64]) -> Option<f64> {
     let middle = median_of(numbers.to_vec()).filter(|_| numbers.len() >= MIN_SAMPLES)?;
     let distances = numbers.iter().map(|number| (number - middle).abs()).collect();
@@ -307,8 +312,8 @@ fn median_of(mut numbers: Vec<f64>) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// One and two have closed forms, 1/√(2π) and (2 + √2)/(2√(2π)); the others are the expected largest of so many normal
-    /// numbers, from tables, which 0 hardly ever exceeds.
+    /// One and two have closed forms, 1/√(2π) and (2 + √2)/(2√(2π)); the others are the expected
+    /// largest of so many normal numbers, from tables, which 0 hardly ever exceeds.
     #[test]
     fn the_best_of_many_grows_slowly() {
         for (numbers, expect) in [
@@ -325,7 +330,7 @@ mod tests {
         }
     }
 
-    /// Of one depth it can be said exactly: Φ(z)ⁿ = 0.95.
+    /// For one depth there is an exact answer: Φ(z)ⁿ = 0.95.
     #[test]
     fn one_search_in_twenty_shows_more() {
         for (numbers, expect) in
@@ -334,7 +339,7 @@ mod tests {
             let rarely = best_of_normals(numbers).one_in_twenty_value();
             assert!((rarely - expect).abs() < 0.03, "{numbers}: {rarely}");
         }
-        // Of 400,000 simulated searches, each of three depths with seven candidates.
+        // From 400,000 simulated searches, each of three depths with seven candidates.
         let deep: BestOf = [best_of_normals(7); 3].into_iter().sum();
         assert!(
             (deep.one_in_twenty_value() - 5.902).abs() < 0.03,
@@ -350,7 +355,7 @@ mod tests {
         assert_eq!(median_of(vec![3.0, 1.0, 2.0]), Some(2.0));
         assert_eq!(median_of(vec![4.0, 1.0, 2.0, 3.0]), Some(2.5));
         assert_eq!(robust_deviation(&[1.0, 2.0, 3.0, 4.0]), None, "too few");
-        // Around 3: 2, 1, 0, 1 and 2 or very many.
+        // Distances from 3: 2, 1, 0, 1, and 2 or very many.
         for last in [5.0, 5e9] {
             assert_eq!(robust_deviation(&[1.0, 2.0, 3.0, 4.0, last]), Some(MEDIAN_DISTANCE_FACTOR));
         }

@@ -1,5 +1,5 @@
-//! The primary metric compared configuration by configuration: does a change act alike on all of them, or is its mean
-//! the work of a few? Says nothing about other data: configurations of one sweep can be near copies of each other.
+//! Comparison of sweeps by configuration: shows if a change acts on all, or on a few that move the
+//! mean. Does not generalise to other data: configurations of one sweep can be near copies.
 
 use crate::exact::ExactSum;
 use crate::rounding::is_rounding_difference;
@@ -10,28 +10,30 @@ use treebeam_core::evidence::PairedDifference;
 use treebeam_core::num::Finite;
 use treebeam_core::policy::Direction;
 
-/// How many resamples the interval rests on.
+/// Number of resamples behind the interval.
 const RESAMPLE_COUNT: usize = 1_000;
-/// More pairs than this are dealt into at most so many lots at random, and lots are drawn: the interval is the same but for
-/// a part of its chance error, and the draws do not grow with the pairs.
+/// Maximum number of lots. More pairs than this are dealt into lots at random, and lots are drawn:
+/// the interval is the same up to a part of its chance error, and the number of draws does not grow
+/// with the pairs.
 const MAX_LOTS: usize = 2_000;
-/// Where the random draws begin; the stream is a digest of the differences. The same pairs give the same interval, and
-/// others get draws of their own: the chance error of the draws is not the same for all comparisons of a run.
+/// Seed of the random draws; the stream is a digest of the differences. Equal pairs give equal
+/// intervals, others get independent draws: their chance errors are not shared across a run.
 const RESAMPLING_SEED: u64 = 0x7472_6565_6265_616d;
 
-/// How many configurations got better and worse in one metric.
+/// Counts of configurations that improved or got worse in one metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PairCounts {
-    /// How many configurations both sides have.
+    /// Number of configurations that both sides have.
     pub pairs: u32,
-    /// How many got better.
+    /// Number of configurations that improved.
     pub wins: u32,
-    /// How many got worse.
+    /// Number of configurations that got worse.
     pub losses: u32,
 }
 
 impl PairCounts {
-    /// Counts for the configured metric of this number. None with fewer than two pairs, or too many rows to keep.
+    /// Counts for the configured metric with this index. `None` with fewer than two pairs, or too
+    /// many rows to keep.
     pub(crate) fn new(
         metric: usize,
         baseline: &Sweep,
@@ -55,8 +57,9 @@ impl PairCounts {
     }
 }
 
-/// Compares the primary of the configurations that are ok on both sides. An id that stands twice on a side, or has no finite
-/// primary there, is left out. None with fewer than two pairs.
+/// Compares the primary metric of the configurations that are ok on both sides. An id that is
+/// repeated on a side, or has no finite primary there, is left out. `None` with fewer than two
+/// pairs.
 #[must_use]
 pub fn compare_paired(
     baseline: &Sweep,
@@ -66,7 +69,7 @@ pub fn compare_paired(
     summarise_differences(primary_changes(baseline, candidate, direction))
 }
 
-/// By how much the primary got better in each configuration that both sides have, the worst first.
+/// Returns the improvement of the primary in each configuration that both sides have, worst first.
 #[must_use]
 pub fn primary_changes(baseline: &Sweep, candidate: &Sweep, direction: Direction) -> Vec<f64> {
     let changes =
@@ -76,7 +79,7 @@ pub fn primary_changes(baseline: &Sweep, candidate: &Sweep, direction: Direction
     differences
 }
 
-/// By how much each configuration that both sides have got better.
+/// Returns the improvement of each configuration that both sides have.
 fn paired_changes(
     before: impl Iterator<Item = (RowId, f64)>,
     after: impl Iterator<Item = (RowId, f64)>,
@@ -86,8 +89,8 @@ fn paired_changes(
     match_by_id(before, after).map(gain).filter(|change| change.is_finite())
 }
 
-/// By how much a number got better. What rounding leaves of equal numbers is nothing: where a metric does not depend on what
-/// was changed, it must not decide.
+/// Returns the improvement of a number; 0 if the two differ only by rounding: a metric that does
+/// not depend on the change must not decide.
 pub(crate) fn gain_beyond_rounding((before, after): (f64, f64), direction: Direction) -> f64 {
     match direction {
         _ if is_rounding_difference(before, after) => 0.0,
@@ -96,7 +99,7 @@ pub(crate) fn gain_beyond_rounding((before, after): (f64, f64), direction: Direc
     }
 }
 
-/// What both sides have for the same id, each in the order of ids. An id that stands twice on a side is left out.
+/// Pairs the values of two sides, each ordered by id. Ids that repeat on a side are left out.
 pub(crate) fn match_by_id<T: Copy>(
     before: impl Iterator<Item = (RowId, T)>,
     after: impl Iterator<Item = (RowId, T)>,
@@ -108,7 +111,7 @@ pub(crate) fn match_by_id<T: Copy>(
     })
 }
 
-/// Those whose id stands once, given in the order of ids.
+/// Drops all items whose id is repeated; they are ordered by id.
 fn unique_ids<T: Copy>(
     items: impl Iterator<Item = (RowId, T)>,
 ) -> impl Iterator<Item = (RowId, T)> {
@@ -124,7 +127,7 @@ fn unique_ids<T: Copy>(
     })
 }
 
-/// The figures of sorted differences.
+/// Summarises sorted differences.
 fn summarise_differences(differences: Vec<f64>) -> Option<PairedDifference> {
     let PairCounts { pairs, wins, losses } = PairCounts::from_changes(&differences)?;
     let mean = differences.iter().copied().collect::<ExactSum>().mean()?;
@@ -139,7 +142,7 @@ fn summarise_differences(differences: Vec<f64>) -> Option<PairedDifference> {
     })
 }
 
-/// The middle 95 % of the means of resamples, drawn with replacement.
+/// Returns the middle 95 % of the means of resamples, drawn with replacement.
 fn bootstrap_interval(sorted: Vec<f64>, mean: f64) -> Option<(f64, f64)> {
     let (least, most) = (*sorted.first()?, *sorted.last()?);
     let mut random = Lcg64Xsh32::new(RESAMPLING_SEED, digest_numbers(&sorted));
@@ -152,8 +155,8 @@ fn bootstrap_interval(sorted: Vec<f64>, mean: f64) -> Option<(f64, f64)> {
     Some((*means.get(cut)?, *means.iter().rev().nth(cut)?))
 }
 
-/// Hardly the same for two lists of numbers (FNV-1a, a word at a time). Signs and powers of two aside: in another unit
-/// the same interval comes out in that unit.
+/// Computes a digest of numbers (FNV-1a, a word at a time). Signs and powers of two are ignored: in
+/// another unit the interval is the same, in that unit.
 fn digest_numbers(numbers: &[f64]) -> u64 {
     let mix = |digest: u64, number: &f64| {
         let significand = number.to_bits() & ((1 << (f64::MANTISSA_DIGITS - 1)) - 1);
@@ -162,7 +165,8 @@ fn digest_numbers(numbers: &[f64]) -> u64 {
     numbers.iter().fold(0xcbf2_9ce4_8422_2325, mix)
 }
 
-/// What each lot adds to how far a resample's mean is from the mean of all. A lot is one pair, while these are not too many.
+/// Returns the contribution of each lot to the distance of a resample's mean from the overall mean.
+/// Up to [`MAX_LOTS`] pairs, each lot is one pair.
 fn deal_lots(mut differences: Vec<f64>, mean: f64, random: &mut Lcg64Xsh32) -> Option<Vec<f64>> {
     let pairs = f64::from(u32::try_from(differences.len()).ok()?);
     let share = |difference: &f64| difference / pairs - mean / pairs;
@@ -181,13 +185,13 @@ fn shuffle_differences(differences: &mut [f64], random: &mut Lcg64Xsh32) {
     }
 }
 
-/// How far the mean of one resample is from the mean of all.
+/// Returns the distance of one resample's mean from the overall mean.
 fn resample_mean(lots: &[f64], random: &mut Lcg64Xsh32) -> f64 {
     let one = |_| lots.get(draw_below(lots.len(), random)).copied().unwrap_or_default();
     (0..lots.len()).map(one).sum()
 }
 
-/// A number below `end`, which fits in 32 bits.
+/// Draws a number below `end`, which fits in 32 bits.
 fn draw_below(end: usize, random: &mut Lcg64Xsh32) -> usize {
     let drawn = (u64::from(random.next_u32()) * end as u64) >> 32;
     usize::try_from(drawn).unwrap_or_default()
@@ -273,7 +277,7 @@ mod tests {
         assert_eq!(figures, "20 pairs, 11 wins, 8 losses, 0.1875 [-0.125, 0.48749999999999993]");
     }
 
-    /// Lots give what pairs give, within the chance error of 1,000 resamples.
+    /// Lots give the same interval as pairs, within the chance error of 1,000 resamples.
     #[test]
     fn many_pairs_are_drawn_in_lots() {
         let differences: Vec<f64> =

@@ -1,9 +1,9 @@
-//! When two numbers are equal but for rounding: the one rule that effects, signals and gains rest on.
+//! Equality up to rounding: the one rule that effects, signals and gains rest on.
 
-/// A difference up to this part of the larger number is rounding. It is relative: near 0 no difference is too small to count.
+/// Largest rounding difference, as a share of the larger number. Near 0 every difference counts.
 const MAX_ROUNDING_RATIO: f64 = 1e-12;
 
-/// Whether two numbers differ by no more than rounding.
+/// Returns true if two numbers differ by no more than rounding.
 pub(crate) fn is_rounding_difference(before: f64, after: f64) -> bool {
     (before - after).abs() <= MAX_ROUNDING_RATIO * before.abs().max(after.abs())
 }

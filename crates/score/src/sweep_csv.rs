@@ -1,6 +1,5 @@
-//! One results CSV, read in one pass: which rows count, each column's mean over them, and what later steps need to know
-//! of each row: 16 bytes, and as many for each invariant column. Holds no cell longer than its row; compares nothing and
-//! judges nothing.
+//! Reader of one results CSV in one pass: selected rows, column means, and 16 bytes per row, plus
+//! 16 per invariant column. Holds no cell longer than its row; compares and judges nothing.
 
 mod cell;
 mod decimal;
@@ -22,136 +21,136 @@ pub use cell::RowId;
 pub use rows::{MAX_COLUMNS, MAX_ROW_BYTES};
 pub use tally::RowSelection;
 
-/// Why a results CSV was refused.
+/// Error for a results CSV that was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum SweepError {
-    /// There is nothing in it.
+    /// The file is empty.
     #[error("`{file}` is empty: not even a header")]
     Empty {
-        /// Which file.
+        /// Name of the file.
         file: String,
     },
-    /// There is only a header in it.
+    /// The file has only a header.
     #[error("`{file}` has a header and no rows")]
     NoRows {
-        /// Which file.
+        /// Name of the file.
         file: String,
     },
     /// A quote is opened and never closed.
     #[error("`{file}`, line {line}, column {column}: a quote that is opened here is never closed")]
     UnterminatedQuote {
-        /// Which file.
+        /// Name of the file.
         file: String,
-        /// Where the cell begins.
+        /// Line on which the cell begins.
         line: u64,
-        /// Which column: its number, and its name.
+        /// Number and name of the column.
         column: String,
     },
-    /// There is a NUL byte in it.
+    /// The file contains a NUL byte.
     #[error("`{file}`, line {line}, column {column}: a NUL byte; this is no CSV in UTF-8")]
     NulByte {
-        /// Which file.
+        /// Name of the file.
         file: String,
-        /// Where the cell begins.
+        /// Line on which the cell begins.
         line: u64,
-        /// Which column: its number, and its name.
+        /// Number and name of the column.
         column: String,
     },
     /// A cell is not UTF-8.
     #[error("`{file}`, line {line}, column {column}: not UTF-8")]
     NotUtf8 {
-        /// Which file.
+        /// Name of the file.
         file: String,
-        /// Where the cell begins.
+        /// Line on which the cell begins.
         line: u64,
-        /// Which column: its number, and its name.
+        /// Number and name of the column.
         column: String,
     },
     /// Two columns have the same name.
     #[error("`{file}`, line {line}: the columns {first} and {second} {}", duplicate_name_text(.column))]
     DuplicateColumn {
-        /// Which file.
+        /// Name of the file.
         file: String,
-        /// Where the header begins.
+        /// Line on which the header begins.
         line: u64,
-        /// The name.
+        /// Name of both columns.
         column: String,
-        /// The first that has it, from 1.
+        /// Number of the first column, from 1.
         first: usize,
-        /// The second.
+        /// Number of the second column.
         second: usize,
     },
-    /// The header is no header.
+    /// The header has too many columns to be one.
     #[error("`{file}`, line {line}: {columns} columns, more than the {MAX_COLUMNS} that are read")]
     TooManyColumns {
-        /// Which file.
+        /// Name of the file.
         file: String,
-        /// Where the header begins.
+        /// Line on which the header begins.
         line: u64,
-        /// How many there are.
+        /// Number of columns.
         columns: usize,
     },
-    /// A row is longer than is read.
+    /// A row is longer than the limit.
     #[error(
         "`{file}`, line {line}: the row that begins here is longer than {} MiB (a quote that is never closed?)",
         MAX_ROW_BYTES >> 20
     )]
     RowTooLong {
-        /// Which file.
+        /// Name of the file.
         file: String,
-        /// Where the row begins.
+        /// Line on which the row begins.
         line: u64,
     },
-    /// The header is one column, with what looks like another separator in it.
+    /// The header is one column that contains another separator.
     #[error(
         "`{file}`, line {line}: the header is one column, `{header}`; cells are separated by commas"
     )]
     Separator {
-        /// Which file.
+        /// Name of the file.
         file: String,
-        /// Where the header begins.
+        /// Line on which the header begins.
         line: u64,
-        /// The header, or how it begins.
+        /// Header, or its beginning.
         header: String,
     },
-    /// A column that the user named is not there.
+    /// A column that the user named is missing.
     #[error("`{file}` has no column `{column}`, {role}{}", column_suggestion(.nearest, .others))]
     NoColumn {
-        /// Which file.
+        /// Name of the file.
         file: String,
-        /// The column.
+        /// Name of the missing column.
         column: String,
-        /// What it was named for.
+        /// Role that the column was named for.
         role: ColumnRole,
-        /// What may have been meant.
+        /// Similar names that may have been intended.
         nearest: Vec<String>,
-        /// The first other columns that could be meant.
+        /// First other columns that may have been intended.
         others: Vec<String>,
     },
-    /// It cannot be read.
+    /// Reading the file failed.
     #[error("`{file}`, line {line}: cannot be read")]
     Io {
-        /// Which file.
+        /// Name of the file.
         file: String,
-        /// How far it got.
+        /// Line that was reached.
         line: u64,
-        /// Why.
+        /// Cause of the failure.
         source: io::Error,
     },
 }
 
-/// What a column was named for.
+/// Role of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnRole {
     /// The metric that may not regress.
     Primary,
     /// Another metric.
     Metric,
-    /// It names the configuration.
+    /// The id of the configuration.
     Id,
-    /// It says whether the configuration ran.
+    /// The status of the configuration.
     Status,
-    /// A candidate may not change it.
+    /// A column that a candidate may not change.
     Invariant,
 }
 
@@ -168,7 +167,7 @@ impl fmt::Display for ColumnRole {
 }
 
 impl SweepError {
-    /// What to do about it.
+    /// Returns advice for the user, if there is any.
     #[must_use]
     pub const fn hint(&self) -> Option<&'static str> {
         match self {
@@ -203,13 +202,13 @@ fn column_suggestion(nearest: &[String], others: &[String]) -> String {
     }
 }
 
-/// One results CSV, as far as scoring needs it.
+/// Results of one sweep, as far as scoring needs them.
 #[derive(Clone, Debug)]
 pub struct Sweep {
     name: String,
     header: Vec<String>,
     index: BTreeMap<String, usize>,
-    /// Each column's mean and how many numbers are behind it, where there are any.
+    /// Mean and count of the numbers of each column that has any.
     means: Vec<Option<(f64, u32)>>,
     has_ids: bool,
     selection: RowSelection,
@@ -222,7 +221,7 @@ impl Sweep {
     /// Reads a results CSV, called `name` in errors, with the rows that the limit selects.
     ///
     /// # Errors
-    /// Where the text is no sound CSV with rows, or cannot be read.
+    /// If the text is not a valid CSV with rows, or cannot be read.
     pub fn read_csv(
         reader: impl Read,
         name: &str,
@@ -259,13 +258,13 @@ impl Sweep {
     /// Refuses a sweep that lacks the primary metric.
     ///
     /// # Errors
-    /// Names the metric and the columns that could be meant.
+    /// Names the metric and the columns that may have been intended.
     pub fn require_primary(&self, policy: &ScorePolicy) -> Result<(), SweepError> {
         require_column(&policy.primary, ColumnRole::Primary, &self.header, &self.name)
     }
 
-    /// Refuses a sweep that lacks a column that the user named: as a baseline it would make what it was named for
-    /// void. The default names and the metrics of a preset are nobody's choice.
+    /// Refuses a sweep that lacks a column that the user named: as a baseline it would void that
+    /// setting. Default names and the metrics of a preset were not named by the user.
     ///
     /// # Errors
     /// Names the first such column.
@@ -286,43 +285,43 @@ impl Sweep {
         policy.invariant_columns.iter().try_for_each(|column| has(column, ColumnRole::Invariant))
     }
 
-    /// What it is called in errors.
+    /// Returns the name of the file in errors.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// How many rows were selected.
+    /// Returns the number of selected rows.
     #[must_use]
     pub fn rows_used(&self) -> u32 {
         saturating_u32(self.picked.rows.len())
     }
 
-    /// Whether its rows have ids; where they have none, a row's number is its id.
+    /// Returns true if the rows have ids; otherwise a row's number is its id.
     #[must_use]
     pub const fn has_ids(&self) -> bool {
         self.has_ids
     }
 
-    /// How the rows were selected.
+    /// Returns how the rows were selected.
     #[must_use]
     pub const fn selection(&self) -> RowSelection {
         self.selection
     }
 
-    /// The columns that have finite numbers in the selected rows, with the mean of these, in the header's order.
+    /// Returns the columns with finite numbers in the selected rows, with means, in header order.
     pub fn column_means(&self) -> impl Iterator<Item = (&str, f64)> {
         let columns = self.header.iter().zip(&self.means);
         columns.filter_map(|(column, mean)| Some((column.as_str(), mean.as_ref()?.0)))
     }
 
-    /// The mean of one column.
+    /// Returns the mean of one column.
     #[must_use]
     pub fn column_mean(&self, column: &str) -> Option<f64> {
         self.column_figures(column).map(|(mean, _)| mean)
     }
 
-    /// How many finite numbers one column has.
+    /// Counts the finite numbers of one column.
     pub(crate) fn number_count(&self, column: &str) -> u32 {
         self.column_figures(column).map_or(0, |(_, numbers)| numbers)
     }
@@ -331,8 +330,8 @@ impl Sweep {
         self.means.get(*self.index.get(column)?).copied().flatten()
     }
 
-    /// The rows in which a metric, that of this number, has no number; none where these are too many to be kept, or
-    /// the metric has no column.
+    /// Returns the rows in which the metric with this index has no number; `None` if these are too
+    /// many to keep, or the metric has no column.
     pub(crate) fn rows_without_number(
         &self,
         metric: usize,
@@ -347,7 +346,7 @@ impl Sweep {
         all.get(start..end)
     }
 
-    /// How many ids another sweep has that this one has not, if both have ids.
+    /// Counts the ids of another sweep that this one does not have, if both have ids.
     pub(crate) fn count_unknown_ids(&self, other: &Self) -> u32 {
         if !self.has_ids || !other.has_ids {
             return 0;
@@ -358,32 +357,32 @@ impl Sweep {
         )
     }
 
-    /// Whether the row with this id is ok; none if there is no such row.
+    /// Returns true if the row with this id is ok; `None` if there is no such row.
     pub(crate) fn is_row_ok(&self, id: RowId) -> Option<bool> {
         let rows = &self.picked.rows;
         let at = rows.partition_point(|row| row.id() < id);
         rows.get(at).filter(|row| row.id() == id).map(|row| row.is_ok())
     }
 
-    /// How many rows of the whole file are shorter or longer than the header.
+    /// Counts the rows of the whole file that are shorter or longer than the header.
     #[must_use]
     pub const fn ragged_rows(&self) -> u32 {
         self.ragged_rows
     }
 
-    /// The lines on which the first of these rows begin.
+    /// Returns the lines of the first rows that are shorter or longer than the header.
     #[must_use]
     pub fn ragged_lines(&self) -> &[u64] {
         &self.ragged_lines
     }
 
-    /// Whether the header has a column of this name.
+    /// Returns true if the header has a column of this name.
     #[must_use]
     pub fn has_column(&self, column: &str) -> bool {
         self.index.contains_key(column)
     }
 
-    /// The first ids that more than one selected row has, as far as these can be named.
+    /// Returns the first ids that more than one selected row has, as far as their text was kept.
     #[must_use]
     pub fn repeated_ids(&self) -> Vec<String> {
         let by_id = self.picked.rows.chunk_by(|one, other| one.id() == other.id());
@@ -395,14 +394,15 @@ impl Sweep {
         named.take(MAX_NAMED_ITEMS).collect()
     }
 
-    /// How many selected rows have the id of another one that was counted.
+    /// Counts the selected rows that repeat an id.
     #[must_use]
     pub fn duplicate_ids(&self) -> u32 {
         let distinct = self.picked.rows.chunk_by(|one, other| one.id() == other.id()).count();
         saturating_u32(self.picked.rows.len() - distinct)
     }
 
-    /// What became of the expected configurations: with a limit N the ids 0…N−1, without one at least `min_rows`.
+    /// Counts expected, successful and failed configurations: with a limit N the ids 0…N−1 are
+    /// expected, without one at least `min_rows`.
     #[must_use]
     pub fn completeness(&self, limit: Option<u32>, min_rows: u32) -> SweepCompleteness {
         let expected = |id: RowId| {
@@ -422,23 +422,25 @@ impl Sweep {
         }
     }
 
-    /// Id and primary metric of each selected row that is ok, NaN where that is no finite number, in the order of the ids.
+    /// Returns id and primary metric of each selected row that is ok, ordered by id; NaN if it has
+    /// no finite number.
     pub(crate) fn primary_figures(&self) -> impl Iterator<Item = (RowId, f64)> {
         let ok = self.picked.rows.iter().filter(|row| row.is_ok());
         ok.map(|row| (row.id(), row.primary()))
     }
 
-    /// The same for the configured metric of this number; none where there were too many rows to keep it.
+    /// Returns id and value of the configured metric with this index, ordered by id; `None` if
+    /// there were too many rows to keep it.
     pub(crate) fn metric_figures(&self, at: usize) -> Option<impl Iterator<Item = (RowId, f64)>> {
         self.picked.metrics.get(at).map(|column| column.iter().copied())
     }
 
-    /// Each selected row's id with the fingerprint of the invariant column of this number, in the order of the ids.
+    /// Returns each selected row's id and fingerprint of this invariant column, ordered by id.
     pub(crate) fn invariant_fingerprints(&self, at: usize) -> &[(RowId, u64)] {
         self.picked.invariants.get(at).map_or(&[], Vec::as_slice)
     }
 
-    /// One fingerprint of all configured metrics in all selected rows, whatever the rows' order.
+    /// Returns an order-independent fingerprint of all configured metrics in all selected rows.
     pub(crate) const fn metrics_fingerprint(&self) -> u64 {
         self.picked.fingerprint
     }
@@ -448,10 +450,10 @@ fn saturating_u32(rows: usize) -> u32 {
     u32::try_from(rows).unwrap_or(u32::MAX)
 }
 
-/// So many characters of a header are shown.
+/// Maximum number of characters of a header in an error.
 const MAX_SHOWN_HEADER_CHARS: usize = 60;
 
-/// Where each name stands; a name may not stand twice.
+/// Indexes the columns by name, which may not repeat.
 fn index_columns(
     header: &[String],
     file: &str,

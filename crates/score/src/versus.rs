@@ -1,7 +1,7 @@
-//! The tree against its control group, at the same spend. Both begin with the ideas that the tree tried on the root; from there
-//! the tree goes on from its nodes, and the control group goes on trying on the root. What both
-//! share is paid by both, and only the rest is compared: as many evals of each side's own, in the
-//! order of their ids. Nothing is decided by it.
+//! Comparison of the tree with its control group at the same spend. Both start with the ideas tried
+//! on the root; then the tree continues from its nodes, and the control group on the root. Shared
+//! evals count for both, so that only the rest can differ: the same number of own evals of each
+//! side, ordered by id. No decision uses it.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -13,85 +13,84 @@ use treebeam_core::id::{Depth, EvalId, NodeId};
 use treebeam_core::num::Finite;
 use treebeam_core::rank::{self, RankedCandidate};
 
-/// How a run with a control group stands.
+/// Result of a run with a control group.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ControlComparison {
-    /// There is nothing to compare: one of them has no eval that is not the other's too.
+    /// Nothing can be compared: one side has no eval of its own.
     NothingToCompare {
-        /// The part of the evals that is the control group's own.
+        /// Spend of the control group.
         control: SideSpend,
     },
-    /// There is.
+    /// Both sides have evals of their own.
     Compared(Box<ComparedSides>),
 }
 
-/// Both sides.
+/// Results of tree and control group.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComparedSides {
-    /// Which of them did better with the same number of evals.
+    /// Side with the better score at the same number of evals.
     pub ahead: LeadingSide,
-    /// How many evals both of them begin with.
+    /// Number of shared evals.
     pub shared: u32,
-    /// What both share, with as many evals of the tree's own as the control group has.
+    /// Shared evals, with as many of the tree's own as the control group has.
     pub tree: SideResult,
-    /// What both share, with as many evals of the control group's own as the tree has.
+    /// Shared evals, with as many of the control group's own as the tree has.
     pub root: SideResult,
-    /// The tree, all of it.
+    /// All evals of the tree.
     pub whole_tree: SideResult,
-    /// All that was tried on the root.
+    /// All evals on the root.
     pub whole_root: SideResult,
-    /// The part of it that is the control group's own.
+    /// Spend of the control group.
     pub control: SideSpend,
 }
 
-/// Who did better.
+/// Side with the better score.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeadingSide {
     /// The tree.
     Tree,
-    /// Neither: they came to the same score.
+    /// Neither: both reached the same score.
     Neither,
-    /// Trying on the root alone.
+    /// Ideas on the root only.
     Control,
 }
 
-/// What some evals came to.
+/// Result of some evals.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SideResult {
-    /// The best of those that the other side does not share and that the gate lets through; none
-    /// where no such one is better than the root.
+    /// Best eval that passed the gate; `None` if none of them is better than the root.
     pub best: Option<SideBest>,
-    /// What they took.
+    /// Spend on the evals.
     pub spent: SideSpend,
 }
 
-/// What some evals took.
+/// Spend on some evals.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SideSpend {
-    /// How many they are, failed ones included.
+    /// Number of evals, including failed ones.
     pub evals: u32,
-    /// Their answers, and those that brought their ideas.
+    /// Bills of their replies, and of those that brought their ideas.
     pub bills: RoleBills,
 }
 
-/// The best of a side.
+/// Best eval of a side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SideBest {
-    /// Which.
+    /// Id of the eval.
     pub eval: EvalId,
-    /// Its score against the root.
+    /// Score against the root.
     pub rank_score: Finite,
 }
 
 impl SideResult {
-    /// Its best score, the root counting as 0.
+    /// Returns the best score, the root counting as 0.
     #[must_use]
     pub fn rank_score(&self) -> Finite {
         self.best.map_or(Finite::ZERO, |best| best.rank_score)
     }
 }
 
-/// How the tree stands against its control group; none where it has none.
+/// Compares the tree with its control group; `None` without one.
 #[must_use]
 pub fn compare_with_control(facts: &Facts) -> Option<ControlComparison> {
     facts.control_policy()?;
@@ -129,7 +128,7 @@ pub fn compare_with_control(facts: &Facts) -> Option<ControlComparison> {
     })))
 }
 
-/// The evals of a side that both share, and so many of its own, in the order of their ids.
+/// Returns the shared evals of a side and the first `own` of its own, ordered by id.
 fn first_evals<'a>(evals: &[Cow<'a, Eval>], own: usize) -> Vec<Cow<'a, Eval>> {
     let mut left = own;
     let counts = |eval: &&Cow<'a, Eval>| {
@@ -143,26 +142,26 @@ fn first_evals<'a>(evals: &[Cow<'a, Eval>], own: usize) -> Vec<Cow<'a, Eval>> {
     evals.iter().filter(counts).cloned().collect()
 }
 
-/// Whether both sides have this eval: the tree tried it on the root.
+/// Returns true if both sides have this eval: the tree tried it on the root.
 fn is_shared(eval: &Eval) -> bool {
     eval.group.is_tree() && eval.parent == NodeId::ROOT
 }
 
-/// Whether it was tried to its end, and counts.
+/// Returns true if the eval has ended and counts.
 fn has_ended(eval: &Eval) -> bool {
     eval.is_current()
         && (eval.scored_candidate().is_some() || matches!(eval.stage, Stage::Failed { .. }))
 }
 
-/// The gate's word on an eval: as it is recorded, or, of the control group, as it would be. Only so are both sides asked the
-/// same.
+/// Returns the verdict of the gate on an eval: the recorded one, or for the control group a derived
+/// one, so that both sides are judged alike.
 #[must_use]
 pub fn side_verdict(facts: &Facts, eval: &Eval) -> Option<GateVerdict> {
     let would_say = || derived_verdict(facts, eval).filter(|_| eval.group == EvalGroup::Control);
     eval.gate_verdict().or_else(would_say)
 }
 
-/// What the gate would say of an eval that it was not asked about, or not yet.
+/// Derives the verdict of the gate on a scored eval without a recorded one.
 fn derived_verdict(facts: &Facts, eval: &Eval) -> Option<GateVerdict> {
     let Stage::Scored(measured) = &eval.stage else { return None };
     let Candidate { files_changed, approval, .. } = measured.work;
@@ -170,7 +169,7 @@ fn derived_verdict(facts: &Facts, eval: &Eval) -> Option<GateVerdict> {
 }
 
 fn best_of_side(facts: &Facts, evals: &[Cow<'_, Eval>]) -> Option<SideBest> {
-    // While a depth is open, its evals count as they would at its close: the control group's do.
+    // While a depth is open, its evals count as at its close, like those of the control group.
     let word = |eval: &Eval| eval.gate_verdict().or_else(|| derived_verdict(facts, eval));
     let own = evals.iter().filter(|eval| !is_shared(eval));
     let passed = own.filter(|eval| word(eval).is_some_and(|word| word.has_passed()));
@@ -181,7 +180,8 @@ fn best_of_side(facts: &Facts, evals: &[Cow<'_, Eval>]) -> Option<SideBest> {
     (rank_score > Finite::ZERO).then_some(SideBest { eval, rank_score })
 }
 
-/// What these evals took, with the questions that brought them, and those on the way that brought nothing.
+/// Returns the spend on these evals, including the questions that brought them and those before
+/// that brought none.
 fn spend_of_side(
     facts: &Facts,
     evals: &[Cow<'_, Eval>],

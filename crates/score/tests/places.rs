@@ -1,5 +1,5 @@
-//! Who gets a place: never one that got there by a cell without a number, and the same ones in whatever order they
-//! finish. How the figures come about is told elsewhere.
+//! Selection of the beam: cells without a number win no place, and the order of finishing does not
+//! matter. The figures are tested elsewhere.
 
 #![cfg(test)]
 
@@ -16,7 +16,7 @@ use treebeam_core::rank::{RankedCandidate, select_beam};
 use treebeam_score::compare::{ScoringDetails, score_candidate};
 use treebeam_score::sweep_csv::Sweep;
 
-/// Primary `m` and, as heavy, `extra`.
+/// Primary `m` and, with the same weight, `extra`.
 fn meaning(limit: Option<u32>) -> FixedSettings {
     let metric = |column: &str| Metric {
         column: column.to_owned(),
@@ -33,7 +33,7 @@ fn meaning(limit: Option<u32>) -> FixedSettings {
     }
 }
 
-/// Whether there is a column that says how a configuration ended; all ended well.
+/// Presence of a status column; all configurations are ok.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Status {
     Ok,
@@ -59,7 +59,7 @@ fn judged(parent: &str, candidate: &str, meaning: &FixedSettings) -> (ScoringDet
     (judged, verdict)
 }
 
-/// The places that are given to those of the candidates that pass; the first is eval 1.
+/// Beam of the candidates that pass; the first is eval 1.
 fn places(candidates: &[(ScoringDetails, GateVerdict)]) -> Vec<EvalId> {
     let mut id = EvalId::FIRST;
     let mut contenders = Vec::new();
@@ -76,10 +76,10 @@ fn places(candidates: &[(ScoringDetails, GateVerdict)]) -> Vec<EvalId> {
     select_beam(contenders.into_iter(), usize::MAX)
 }
 
-/// What is no number.
+/// Cells without a finite number.
 const NONE: [&str; 9] = ["nan", "NaN", "inf", "-inf", "Infinity", "1e400", "-1e400", "", "None"];
 
-/// Rows of a parent, a gain of 5 % or more for each, and what to put in the place of which primaries.
+/// Rows of a parent: primary, gain of at least 5 %, and the text that spoils it, if any.
 type Rows = Vec<(u32, u32, Option<&'static str>)>;
 
 fn rows() -> impl Strategy<Value = Rows> {
@@ -92,7 +92,7 @@ fn parent(rows: &Rows, status: Status) -> String {
     text(&rows.iter().map(cells).collect::<Vec<_>>(), status)
 }
 
-/// The candidate of the rows; where it is to be spoilt, with `extra` far better, to tempt.
+/// Candidate of the rows; if it is to be spoilt, with a far better `extra`, as a temptation.
 fn candidate(
     rows: &Rows,
     status: Status,
@@ -122,7 +122,7 @@ proptest! {
         prop_assert_eq!(places(&[spoilt, sound]), [EvalId::FIRST.next()]);
     }
 
-    /// With a status column too, whose word is `ok` all the same, and in any metric.
+    /// Also with a status column that is `ok`, and in any metric.
     #[test]
     fn an_ok_row_without_a_number_never_wins_a_place(
         rows in rows(),
@@ -163,7 +163,7 @@ proptest! {
     }
 }
 
-/// One that passed the gate. Few different figures, so that many are alike.
+/// Candidate that passed the gate. Few different figures, so that many are equal.
 #[derive(Clone, Debug)]
 struct Passed {
     eval: EvalId,
@@ -215,7 +215,7 @@ fn passed() -> impl Strategy<Value = Vec<Passed>> {
 }
 
 impl Passed {
-    /// What it is ranked by: the score, if any metric is behind it, or else the primary delta.
+    /// Value it is ranked by: the score if any metric is behind it, or else the primary delta.
     fn score(&self) -> Option<f64> {
         let recommendation = &self.vs_root.recommendation;
         if recommendation.metrics_used > 0 {
@@ -229,7 +229,7 @@ impl Passed {
         self.vs_root.primary_delta.map(Finite::get)
     }
 
-    /// Whether it comes before another, rule by rule; a primary delta that is missing is the smallest.
+    /// Returns true if it ranks before another, by each rule; a missing primary delta is smallest.
     fn comes_before(&self, other: &Self) -> bool {
         let more = |mine: Option<f64>, others: Option<f64>| others.partial_cmp(&mine).unwrap();
         let risk = |passed: &Self| passed.vs_root.recommendation.has_risk_regression();

@@ -1,5 +1,5 @@
-//! What holds for all sweeps, from their text to the figures and the gate's word. Single cases are in `scoring.rs`, who
-//! gets a place is in `places.rs`.
+//! Properties of all sweeps, from their text to figures and verdict. Single cases are in
+//! `scoring.rs`, the selection of the beam in `places.rs`.
 
 #![cfg(test)]
 
@@ -56,7 +56,7 @@ const ODD: [&str; 11] = [
     "1e400",
 ];
 
-/// A table of cells below [`INITIAL_COLUMNS`]; a row may have one cell too many.
+/// Table of cells below [`COLUMNS`]; a row may have one cell too many.
 type Table = Vec<Vec<String>>;
 
 fn number() -> impl Strategy<Value = String> {
@@ -67,7 +67,7 @@ fn cell() -> impl Strategy<Value = String> {
     prop_oneof![12 => number(), 1 => prop::sample::select(&ODD[..]).prop_map(str::to_owned)]
 }
 
-/// The ids count up from 0, unless some may stand twice; 0 is always there, so that a limit selects by id.
+/// Ids count up from 0, unless some may repeat; 0 is always present, so that a limit selects by id.
 fn table(ids: impl Strategy<Value = Option<usize>>) -> impl Strategy<Value = Table> {
     let status = prop_oneof![8 => Just("ok"), 1 => Just("error")];
     let more = prop_oneof![15 => Just(None), 1 => Just(Some("more"))];
@@ -89,7 +89,7 @@ fn distinct() -> impl Strategy<Value = Table> {
     table(Just(None))
 }
 
-/// How a table is written down.
+/// Layout in which a table is written.
 #[derive(Clone, Debug)]
 struct Writing {
     rows: Vec<prop::sample::Index>,
@@ -154,7 +154,7 @@ fn read(text: &str, meaning: &FixedSettings) -> Sweep {
     Sweep::read_csv(text.as_bytes(), "sweep.csv", meaning.config_limit(), &meaning.score).unwrap()
 }
 
-/// The whole way from three texts to the gate's word; columns in the order of their names.
+/// Scores and judges a candidate from three texts; columns are sorted by name.
 fn judged(
     [parent, root, candidate]: [&str; 3],
     meaning: &FixedSettings,

@@ -1,5 +1,5 @@
-//! Whatever the bytes of a results CSV: they are read or refused by name, never a panic, and in whatever pieces they
-//! come. Which CSV means what is told elsewhere. `cargo xtask campaign reader` runs many more cases.
+//! Robustness of the reader: any bytes, in any pieces, are read or refused with the file's name,
+//! without a panic. Results are tested elsewhere. `cargo xtask campaign reader` runs more cases.
 
 #![cfg(test)]
 #![expect(clippy::disallowed_methods, reason = "how many cases to run stands in the environment")]
@@ -12,7 +12,7 @@ fn cases() -> u64 {
     if std::env::var_os("TREEBEAM_CAMPAIGN").is_some() { 1_000_000 } else { 10_000 }
 }
 
-/// Not random, only well mixed: the same numbers each time.
+/// Pseudorandom numbers, the same in each run.
 struct Mixed(u64);
 
 impl Mixed {
@@ -24,7 +24,7 @@ impl Mixed {
         x ^ (x >> 31)
     }
 
-    /// A number below `end`.
+    /// Returns a number below `end`.
     fn below(&mut self, end: usize) -> usize {
         usize::try_from(self.next() % u64::try_from(end.max(1)).unwrap()).unwrap()
     }
@@ -38,7 +38,7 @@ impl Mixed {
     }
 }
 
-/// Pieces that a CSV is made of, and such as should not be in it.
+/// Pieces of CSV text, valid and invalid.
 const PIECES: [&[u8]; 28] = [
     b"\"",
     b"\"\"",
@@ -86,7 +86,7 @@ const CELLS: [&str; 14] = [
     "\"a,\"\"b\"\"\nc\"",
 ];
 
-/// A sound CSV.
+/// Generates a valid CSV.
 fn sound(mixed: &mut Mixed) -> Vec<u8> {
     let columns = if mixed.one_in(50) { 300 } else { mixed.below(6) };
     let line_end = mixed.pick(&["\n", "\r\n", "\r"]);
@@ -106,7 +106,7 @@ fn sound(mixed: &mut Mixed) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// One thing happens to a text.
+/// Applies one mutation to a text.
 fn mutate(text: &mut Vec<u8>, mixed: &mut Mixed) {
     let at = mixed.below(text.len() + 1);
     match mixed.below(7) {
@@ -166,7 +166,7 @@ fn policy() -> ScorePolicy {
     }
 }
 
-/// Bytes that come in pieces of a size, the reader being interrupted now and then.
+/// Reader of bytes in pieces of a fixed size, interrupted now and then.
 struct Pieces<'a> {
     rest: &'a [u8],
     size: usize,
@@ -187,7 +187,7 @@ impl Read for Pieces<'_> {
     }
 }
 
-/// Everything that can be seen of a sweep: columns with the bits of their means, and the counts; or the error's words.
+/// Everything visible of a sweep: columns with bits of their means, and counts; or the error.
 type Seen = Result<(Vec<(String, u64)>, [u32; 9]), String>;
 
 fn seen(reader: impl Read, limit: Option<u32>, policy: &ScorePolicy) -> Seen {
@@ -250,7 +250,7 @@ fn any_bytes_are_read_or_refused_and_alike_in_any_pieces() {
 #[test]
 fn the_same_line_and_the_same_names_in_any_pieces() {
     for (text, expected) in [
-        // The line end that tells how to count lines may come in two pieces…
+        // The line end that shows how lines are counted may arrive in two pieces…
         (
             "config_id,m\r\n1\r\n\0\r\n",
             "`any.csv`, line 3, column 1 (`config_id`): a NUL byte; this is no CSV in UTF-8",
@@ -283,7 +283,7 @@ fn a_sound_text_cut_anywhere_is_read_or_refused() {
 #[test]
 fn what_stands_at_the_edge_of_a_buffer_is_read_alike() {
     let policy = policy();
-    // What is read at once, less what is kept free behind it.
+    // First read, less the padding behind it.
     let edge = (128 << 10) - 64;
     for piece in ["\r\n", "\"\"\"\"", "\",\"", "\u{e9}", "\r", "\n\n", "\"\r\n\""] {
         let expected = seen(near(10, piece).as_slice(), None, &policy);
@@ -294,7 +294,7 @@ fn what_stands_at_the_edge_of_a_buffer_is_read_alike() {
     }
 }
 
-/// A text with a piece behind so many bytes of cells.
+/// Creates a text with `piece` after `place` bytes.
 fn near(place: usize, piece: &str) -> Vec<u8> {
     let head = "config_id,note,m\n0,x";
     let pad = "x".repeat(place.saturating_sub(head.len()));

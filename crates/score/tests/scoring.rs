@@ -1,4 +1,4 @@
-//! Two sweeps compared, from text to figures, by table. What holds for all sweeps is in `properties.rs`.
+//! Comparisons of two sweeps, from text to figures, by table. For properties see `properties.rs`.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
@@ -99,7 +99,7 @@ fn thresholds_are_held_at_and_broken_beyond() {
         ("100 1 -100 1", "94.99 1 -110.01 1", (true, true)),
         // In floating point 0.019 is worse than 0.02 by a little more than 5 %.
         ("0.02 1 -0.25 1", "0.019 1 -0.275 1", (true, true)),
-        // By a product, as the rule says; a quotient of the same numbers is beyond the threshold.
+        // By a product, as specified; a quotient of the same numbers is beyond the threshold.
         ("1.53 1 -1.51 1", "1.4535 1 -1.661 1", (false, false)),
         ("0 1 0 1", "-1e-300 1 -5 1", (true, false)),
         ("1e-13 1 1e-13 1", "-1e-13 1 -1e-13 1", (true, false)),
@@ -204,7 +204,7 @@ fn a_parent_that_is_the_root_is_compared_once_with_the_same_result() {
     assert_eq!(once, twice);
 }
 
-/// The first check of the gate that fails, with its figures; no limit, primary and only metric `m`, invariant `seed`.
+/// First failed check of the gate; no limit, primary and only metric `m`, invariant `seed`.
 fn gated(parent: &str, candidate: &str, min_ok_rate: f64) -> String {
     let mut meaning = FixedSettings { score: policy(), ..FixedSettings::default() };
     meaning.score.invariant_columns = vec!["seed".to_owned()];
@@ -228,14 +228,14 @@ fn what_is_left_out_does_not_make_it_better() {
         ("0,ok,2,1,7 1,ok,3,1,7 2,ok,4,,7 3,error,,,7", 0.5, "passed"),
         ("0,ok,nan,1,7 1,ok,3,1,7 2,ok,4,,7 3,error,,,7", 0.5, &format!("{lost} m (rows: 1)")),
         ("0,ok,2,,7 1,ok,3,,7 2,ok,4,,7 3,ok,9,,7", 0.5, &format!("{lost} cost (rows: 2)")),
-        // A configuration that failed is a matter of the ok-rate…
+        // A failed configuration counts in the ok-rate…
         ("0,error,,,7 1,ok,3,1,7 2,ok,4,,7 3,error,,,7", 0.5, "passed"),
         (
             "0,error,,,7 1,ok,3,1,7 2,ok,4,,7 3,error,,,7",
             0.6,
             "incomplete: 2 of 4 ok, 4 rows used, 2 not ok",
         ),
-        // …and another one does not take its place.
+        // …and another one does not replace it.
         (
             "1,ok,3,1,7 2,ok,4,,7 3,error,,,7 9,ok,9,9,7",
             0.5,
@@ -272,19 +272,19 @@ fn a_mean_over_other_configurations_does_not_hide_that_each_got_worse() {
         format!("primary_regressed: primary gain {delta}, tolerance 0, {both}")
     };
     for (parent, candidate, expect) in [
-        // The worst one fails now: the others have a higher mean, and each is worse.
+        // The worst configuration fails now: the others have a higher mean, and each is worse.
         (
             "0,ok,1,1,7 1,ok,2,1,7 2,ok,3,1,7",
             "0,error,,1,7 1,ok,1.9,1,7 2,ok,2.9,1,7",
             &regressed("0.4", "-0.1", 2)[..],
         ),
-        // What stands in a row that is not ok is no result of it.
+        // A value in a row that is not ok is not used.
         (
             "0,ok,1,1,7 1,ok,2,1,7 2,ok,3,1,7",
             "0,error,9,1,7 1,ok,1.9,1,7 2,ok,2.9,1,7",
             &regressed("2.6", "-0.1", 2),
         ),
-        // The parent has no number where this one is best.
+        // The parent has no number where the candidate is best.
         (
             "0,ok,1,1,7 1,ok,2,1,7 2,ok,nan,1,7",
             "0,ok,0.9,1,7 1,ok,1.9,1,7 2,ok,3,1,7",
@@ -351,7 +351,7 @@ fn rounding_is_no_effect_and_no_signal() {
         ("0,ok,0,2,7 1,ok,0,2,7", "0,ok,1e-13,2,7 1,ok,0,2,7", "passed"),
         ("0,ok,-1e-13,2,7 1,ok,0,2,7", "0,ok,1e-13,2,7 1,ok,0,2,7", "passed"),
         ("0,ok,0.3,2,7 1,ok,3.1,2,7", "0,ok,0.3000000001,2,7 1,ok,3.1,2,7", "passed"),
-        // What differs in one row is an effect, though the mean is the same.
+        // A difference in one row is an effect, even if the mean is the same.
         ("0,ok,1,2,7 1,ok,3,2,7", "0,ok,3,2,7 1,ok,1,2,7", "passed"),
         ("0,ok,1,2,7 1,ok,3,2,7", "1,ok,3,2,7 0,ok,1,2,7", no_effect),
     ] {
@@ -363,7 +363,7 @@ fn rounding_is_no_effect_and_no_signal() {
     assert_eq!((found.positive_signals, found.negative_signals), (0, 0));
 }
 
-/// An older run is judged by the rules of its time, word by word.
+/// An older run is judged by the rules of its time, with their texts.
 #[test]
 fn the_first_rules_say_what_they_always_said() {
     let meaning = FixedSettings { score: policy(), ..FixedSettings::default() };
@@ -417,7 +417,7 @@ fn a_column_of_the_form_may_not_be_dropped() {
     ] {
         assert_eq!(gated_text(root, candidate), expect, "{candidate}");
     }
-    // The first five of many are named, and where the file is not in form.
+    // Only the first five of many are named.
     let wide = |columns: &str| format!("config_id,m,{columns}\n0,1,1,1,1,1,1,1,1\n");
     let all = wide("i1,i2,i3,i4,i5,i6,i7");
     let found = gated_with(&all, "config_id,m\n0,2\n", &["i1", "i2", "i3", "i4", "i5", "i6", "i7"]);
@@ -429,6 +429,6 @@ fn a_column_of_the_form_may_not_be_dropped() {
         gated_text("config_id,m\n0,1\n1,2\n", "config_id,m\n0,2\n1\n\n1,2,3\n"),
         "incomplete: 2 of 2 ok, 1 not ok, 3 rows used, ids twice: 1"
     );
-    // What the root has not got is not asked for.
+    // Columns that the root does not have are not required.
     assert_eq!(gated_text("config_id,m\n0,1\n1,2\n", "config_id,m\n0,2\n1,3\n"), "passed");
 }

@@ -1,24 +1,24 @@
-//! What one cell says: a number, an id, or something to compare. Knows no columns and no rows.
+//! Parsing of one cell: a number, an id, or a value to compare. Independent of columns and rows.
 
 use std::hash::{DefaultHasher, Hasher};
 
-/// Which configuration a row is of: a whole number, or the fingerprint of anything else. Numbers are ordered as such,
-/// and stand before all others.
+/// Id of a row's configuration: a whole number, or the fingerprint of any other text. Numbers are
+/// ordered by value and come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RowId(i64);
 
 impl RowId {
-    /// Numbers lie below this on both sides of 0, fingerprints from here up to twice this: one bit is left to spare.
+    /// Bound of numbers on both sides of 0; fingerprints go from here to twice this: a bit is free.
     const NUMBER_LIMIT: i64 = 1 << 61;
 
-    /// A number as an id, truncated towards zero; none if it is too large.
+    /// Converts a number, truncated towards zero; `None` if it is too large.
     fn from_number(number: f64) -> Option<Self> {
         #[expect(clippy::cast_possible_truncation, reason = "to truncate it is what is asked for")]
         let id = number as i64;
         (-Self::NUMBER_LIMIT < id && id < Self::NUMBER_LIMIT).then_some(Self(id))
     }
 
-    /// The id of the row with this number.
+    /// Creates the id of the row with this number.
     pub(super) fn from_row_number(number: u32) -> Self {
         Self(number.into())
     }
@@ -29,24 +29,24 @@ impl RowId {
         Self(Self::NUMBER_LIMIT + (hasher.finish() >> 3).cast_signed())
     }
 
-    /// The number, where it is one.
+    /// Returns the number, if the id is one.
     #[must_use]
     pub const fn as_number(self) -> Option<i64> {
         if self.0 < Self::NUMBER_LIMIT { Some(self.0) } else { None }
     }
 
-    /// An id and a bit beside it, in one.
+    /// Packs the id and a bit into one number.
     pub(super) const fn with_bit(self, bit: bool) -> i64 {
         (self.0 << 1) | bit as i64
     }
 
-    /// The id and the bit again.
+    /// Unpacks the id and the bit.
     pub(super) const fn split_bit(both: i64) -> (Self, bool) {
         (Self(both >> 1), both & 1 == 1)
     }
 }
 
-/// The finite number that a cell holds, white space around it aside.
+/// Parses the finite number in a cell, ignoring surrounding white space.
 pub(super) fn parse_number(cell: &[u8]) -> Option<f64> {
     let parsed = fast_float2::parse::<f64, _>(cell).ok().or_else(|| {
         let trimmed = std::str::from_utf8(cell).ok()?.trim();
@@ -55,8 +55,8 @@ pub(super) fn parse_number(cell: &[u8]) -> Option<f64> {
     parsed.filter(|number| number.is_finite())
 }
 
-/// The finite number that an id cell holds. The separators `0x1c`–`0x1f` around it are white space too, as they were
-/// to the system that the scoring oracle comes from.
+/// Parses the finite number in an id cell. The separators `0x1c`–`0x1f` around it are white space
+/// too, as in the system that the scoring oracle comes from.
 pub(super) fn parse_id_number(cell: &[u8]) -> Option<f64> {
     let text = std::str::from_utf8(cell).ok()?;
     parse_number(
@@ -64,16 +64,16 @@ pub(super) fn parse_id_number(cell: &[u8]) -> Option<f64> {
     )
 }
 
-/// The id that a cell holds, given the number in it.
+/// Returns the id of a cell, given the number in it.
 pub(super) fn row_id(cell: Option<&[u8]>, number: Option<f64>) -> RowId {
     let text = || RowId::from_text(cell.unwrap_or_default().trim_ascii());
     number.and_then(RowId::from_number).unwrap_or_else(text)
 }
 
-/// Adds a cell to a fingerprint: `1.0` and `1.00` are the same, and so are `0` and `-0`; a cell that is not there, one
-/// that is empty and one that holds `nan` are three different things.
+/// Adds a cell to a fingerprint: `1.0` equals `1.00`, and `0` equals `-0`; a missing cell, an empty
+/// one and `nan` are three different values.
 pub(super) fn hash_cell(hasher: &mut DefaultHasher, cell: Option<&[u8]>, number: Option<f64>) {
-    /// The bits of no finite number.
+    /// Bits that no finite number has.
     const NO_NUMBER_BITS: u64 = u64::MAX;
     match (cell, number) {
         (_, Some(number)) => hasher.write_u64((number + 0.0).to_bits()),

@@ -1,11 +1,12 @@
-//! Decimal numbers as a results CSV prints them, read eight digits at a time and rounded once. What is written in any
-//! other way is left to those who know them all; so is what would need more than 64 bits to be rounded.
+//! Fast parser of plain decimal numbers, eight digits at a time and rounded once. Any other
+//! notation, and numbers that need more than 64 bits to be rounded, are left to the general parser.
 
-/// Every byte of a word.
+/// The number 1 in every byte of a word.
 const BYTE_ONES: u64 = 0x0101_0101_0101_0101;
 
-/// The number that stands from `start` to `end`: a sign or none, up to eight digits, then a point with up to 19 more, no
-/// more than 64 bits together. None: look closer. It is read in words, so that there must be some text behind it.
+/// Parses the number from `start` to `end`: an optional sign, up to eight digits, then optionally a
+/// point with up to 19 more, at most 64 bits together. `None` means that the general parser must
+/// decide. Reads whole words, so that some text must follow.
 #[inline]
 pub(super) fn parse_decimal(text: &[u8], start: usize, end: usize) -> Option<f64> {
     let negative = *text.get(start)? == b'-';
@@ -22,26 +23,26 @@ pub(super) fn parse_decimal(text: &[u8], start: usize, end: usize) -> Option<f64
     Some(f64::from_bits(size.to_bits() | u64::from(negative) << 63))
 }
 
-/// Eight bytes, each digit turned into its number.
+/// Loads eight bytes, each digit turned into its number.
 #[inline]
 fn load_digits(text: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(*text.get(at..)?.first_chunk()?) ^ (BYTE_ONES * 0x30))
 }
 
-/// The top bit of each byte that is no digit: 0 to 9 stay below 0x80 with 0x76 added, all others do not.
+/// Returns the top bit of each non-digit byte: only 0 to 9 stay below 0x80 with 0x76 added.
 #[inline]
 const fn non_digit_bits(word: u64) -> u64 {
     (((word & (BYTE_ONES * 0x7f)) + BYTE_ONES * 0x76) | word) & (BYTE_ONES * 0x80)
 }
 
-/// The number that a word begins with, and how many digits it has; none without any.
+/// Parses the number at the start of a word, with its digit count; `None` without digits.
 #[inline]
 fn leading_digits(word: u64) -> Option<(u32, usize)> {
     let bits = non_digit_bits(word).trailing_zeros() & !7;
     Some((eight_digits(word.checked_shl(64 - bits)?), bits as usize / 8))
 }
 
-/// The number of eight digits, one in each byte, the last one in the highest.
+/// Converts eight digits, one per byte with the last one in the highest, into a number.
 #[inline]
 const fn eight_digits(digits: u64) -> u32 {
     const QUAD_MASK: u64 = 0x0000_00ff_0000_00ff;
@@ -51,7 +52,7 @@ const fn eight_digits(digits: u64) -> u32 {
     (upper.wrapping_add(lower) >> 32) as u32
 }
 
-/// A whole number with the decimal places that stand from `start` to `end`.
+/// Adds the decimal places from `start` to `end` to a whole number.
 #[inline]
 fn parse_places(whole: u32, text: &[u8], start: usize, end: usize) -> Option<f64> {
     let places =
@@ -69,8 +70,8 @@ fn parse_places(whole: u32, text: &[u8], start: usize, end: usize) -> Option<f64
     if strange == 0 { divide_by_power(mantissa, places) } else { None }
 }
 
-/// A whole number divided by a power of ten, rounded to the nearest `f64`. None where it is too near to the middle
-/// between two for 64 bits to tell.
+/// Divides a whole number by a power of ten, rounded to the nearest `f64`. `None` if it is too near
+/// to the middle between two for 64 bits to decide.
 #[inline]
 fn divide_by_power(mantissa: u64, places: usize) -> Option<f64> {
     if mantissa < 1 << f64::MANTISSA_DIGITS {
@@ -85,21 +86,22 @@ fn divide_by_power(mantissa: u64, places: usize) -> Option<f64> {
     let product = u128::from(mantissa << shift) * u128::from(leading);
     let high = product.leading_zeros();
     let top = ((product << high) >> 64) as u64;
-    // The reciprocal is short by less than a unit, so the product by less than two units of its 64 leading bits, and these
-    // by less than one more. 53 are kept: where three units could lift the other 11 to the middle, they decide nothing.
+    // The reciprocal is short by less than a unit, so the product by less than two units of its 64
+    // leading bits, and these by less than one more. 53 are kept: where three units could lift the
+    // other 11 to the middle, they decide nothing.
     let (kept, rest) = (top >> 11, top & 0x7ff);
     if (0x3fe..=0x400).contains(&rest) {
         return None;
     }
-    // One less than it is: the highest of the 53 bits, which an `f64` does not store, adds the one.
+    // One less than the exponent: the top one of the 53 bits, which is not stored, adds the one.
     let exponent = u64::from(1_086 - shift - high - bits);
     Some(f64::from_bits((exponent << 52) + kept + (rest >> 10)))
 }
 
-/// The most decimal places.
+/// Maximum number of decimal places.
 const MAX_DECIMAL_PLACES: usize = 19;
 
-/// One divided by a power of ten: its 64 leading bits, rounded down, and how many bits the power has.
+/// Reciprocal of a power of ten: 64 leading bits, rounded down, and the power's bit length.
 #[derive(Clone, Copy)]
 struct TenReciprocal {
     leading: u64,
@@ -123,7 +125,7 @@ const TEN_RECIPROCALS: [TenReciprocal; MAX_DECIMAL_PLACES + 1] = {
     table
 };
 
-/// Powers of ten, as far as eight digits need them.
+/// Powers of ten that eight digits need.
 const TEN_POWERS_U64: [u64; 9] =
     [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
 
@@ -143,7 +145,7 @@ mod tests {
         parse_decimal(text.as_bytes(), 0, cell.len())
     }
 
-    /// Read here, it must be what it is to others; or it is left to them.
+    /// A number parsed here must equal the general parser's; otherwise it must be left to that.
     #[track_caller]
     fn agrees(cell: &str) -> bool {
         let Some(number) = read(cell) else { return false };
@@ -224,7 +226,7 @@ mod tests {
             agrees(&any.to_string());
         }
 
-        /// Around the middle between two numbers: whatever is read here is rounded to the right one.
+        /// Around the middle between two numbers, every parsed number is rounded to the right one.
         #[test]
         fn middles_agree(bits in 1_u64 << 52..1 << 53, off in -3_i64..=3) {
             let middle = (u128::from(bits) * 2 + 1) * 5_u128.pow(10);

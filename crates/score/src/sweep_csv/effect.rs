@@ -1,4 +1,4 @@
-//! Whether the configured metrics of two sweeps differ in any row by more than rounding.
+//! Effect: whether configured metrics of two sweeps differ in any row by more than rounding.
 
 use super::cell::RowId;
 use super::{SelectedFigures, Sweep};
@@ -6,9 +6,9 @@ use crate::rounding::is_rounding_difference;
 use treebeam_core::policy::ScorePolicy;
 
 impl Sweep {
-    /// Whether a configured metric of the other sweep differs from this one's in any row. Rows are matched by id; where a metric
-    /// has no number, its text counts as it is. With too many rows to keep every figure, the primary's rows and each other
-    /// metric's mean are compared.
+    /// Returns true if a configured metric of the other sweep differs in any row. Rows are matched
+    /// by id; without a number, the text of a metric counts. With too many rows to keep every
+    /// figure, the primary's rows and each other metric's mean are compared.
     pub(crate) fn differs_beyond_rounding(&self, other: &Self, policy: &ScorePolicy) -> bool {
         let (mine, others) = (&self.picked, &other.picked);
         if mine.fingerprint == others.fingerprint {
@@ -42,7 +42,7 @@ impl SelectedFigures {
     }
 }
 
-/// Whether two columns differ, each in the order of ids and of numbers within one id.
+/// Returns true if two columns differ, each ordered by id and by number within one id.
 fn columns_differ(before: &[(RowId, f64)], after: &[(RowId, f64)]) -> bool {
     let equal = |((id, before), (other, after)): (&(RowId, f64), &(RowId, f64))| {
         let no_numbers = before.is_nan() && after.is_nan();

@@ -1,46 +1,46 @@
-//! The rows of a CSV, one at a time, in bounded memory: where each cell ends and which number is in it. Says what is
-//! wrong with the text and where; what the columns mean is none of its business.
+//! Row reader of a CSV, in bounded memory: ends and numbers of cells, and errors with their place.
+//! Columns have no roles here.
 
 use super::SweepError;
 use super::scan::{self, BadCell, CellDefect, CellSlot, ScannedRow};
 use std::borrow::Cow;
 use std::io::{self, Read};
 
-/// The longest row that is read, in bytes.
+/// Maximum length of a row, in bytes.
 pub const MAX_ROW_BYTES: usize = 16 << 20;
-/// The most columns that a header may have.
+/// Maximum number of columns in a header.
 pub const MAX_COLUMNS: usize = 1 << 16;
 
-/// How much is read at once, while rows are short.
+/// Number of bytes read at once, while rows are short.
 const INITIAL_BUFFER_BYTES: usize = 128 << 10;
-/// How many columns are expected at first.
+/// Number of columns that the first buffer has room for.
 const INITIAL_COLUMNS: usize = 512;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Reads rows.
+/// Reader of the rows of a CSV.
 pub(super) struct RowReader<R> {
     source: R,
     file: String,
     header: Vec<String>,
     header_line: u64,
-    /// Text, and behind it line ends, so that every scan ends in time.
+    /// Text, followed by line ends, so that every scan ends in time.
     buffer: Vec<u8>,
-    /// How much of the buffer is text.
+    /// Length of the text in the buffer.
     filled: usize,
-    /// Whether the source has no more.
+    /// True if the source is exhausted.
     ended: bool,
-    /// Where the next row begins, and on which line.
+    /// Position and line of the next row.
     next: usize,
     line: u64,
-    /// The line that the current row begins on.
+    /// Line on which the current row begins.
     row_line: u64,
-    /// The current row, and its cells as far as the header goes.
+    /// Start of the current row, and its cells up to the header's length.
     start: usize,
     scanned: ScannedRow,
     slots: Vec<CellSlot>,
 }
 
-/// One row.
+/// Row of a CSV.
 #[derive(Clone, Copy)]
 pub(super) struct SweepRow<'a> {
     text: &'a [u8],
@@ -50,27 +50,27 @@ pub(super) struct SweepRow<'a> {
 }
 
 impl<'a> SweepRow<'a> {
-    /// The line that it begins on.
+    /// Returns the line on which the row begins.
     pub(super) const fn line(self) -> u64 {
         self.line
     }
 
-    /// How many cells it has; these can be more than the header's, but only those are looked at.
+    /// Returns the number of cells, which may exceed the header's; those beyond it are not read.
     pub(super) const fn cell_count(self) -> usize {
         self.cells
     }
 
-    /// Each cell's number; NaN for what is no finite number.
+    /// Returns each cell's number; NaN without a finite one.
     pub(super) fn numbers(self) -> impl Iterator<Item = f64> {
         self.slots.iter().map(|slot| slot.number)
     }
 
-    /// The finite number in a cell.
+    /// Returns the finite number in a cell.
     pub(super) fn cell_number(self, at: usize) -> Option<f64> {
         self.slots.get(at).map(|slot| slot.number).filter(|number| !number.is_nan())
     }
 
-    /// What a cell says.
+    /// Returns the unquoted text of a cell.
     pub(super) fn cell_text(self, at: usize) -> Option<Cow<'a, [u8]>> {
         let end = self.slots.get(at)?.end;
         let before = at.checked_sub(1).and_then(|before| self.slots.get(before));
@@ -78,22 +78,22 @@ impl<'a> SweepRow<'a> {
     }
 }
 
-/// What a look at the text behind the current row found.
+/// Result of scanning the text after the current row.
 enum RowSearch {
     Row,
     BlankLine,
-    /// It ends within a row: more must be read.
+    /// The text ends within a row: more must be read.
     Cut,
     End,
 }
 
 impl<R: Read> RowReader<R> {
-    /// Starts to read, as far as the header; byte-order marks are removed.
+    /// Opens a reader and reads the header; byte-order marks are removed.
     pub(super) fn new(source: R, file: &str) -> Result<Self, SweepError> {
         Self::with_buffer(source, file, INITIAL_BUFFER_BYTES)
     }
 
-    /// The same with so many bytes read at once, more than the padding.
+    /// Opens a reader with a buffer of this size, which must exceed the padding.
     pub(super) fn with_buffer(source: R, file: &str, bytes: usize) -> Result<Self, SweepError> {
         let mut rows = Self {
             source,
@@ -119,12 +119,12 @@ impl<R: Read> RowReader<R> {
         Ok(rows)
     }
 
-    /// The header's names.
+    /// Returns the names in the header.
     pub(super) fn header(&self) -> &[String] {
         &self.header
     }
 
-    /// The line that the header begins on.
+    /// Returns the line on which the header begins.
     pub(super) const fn header_line(&self) -> u64 {
         self.header_line
     }
@@ -149,7 +149,7 @@ impl<R: Read> RowReader<R> {
         Ok((0..columns).map_while(name).collect())
     }
 
-    /// The next row that is not blank, while there is one.
+    /// Reads the next row that is not blank, if there is one.
     pub(super) fn next_row(&mut self) -> Result<Option<SweepRow<'_>>, SweepError> {
         Ok(if self.advance_to_row()? { Some(self.current_row()) } else { None })
     }
@@ -196,19 +196,19 @@ impl<R: Read> RowReader<R> {
         Ok(found)
     }
 
-    /// Whether more text could change what stands at the end of this.
+    /// Returns true if more text could change the token that ends here.
     const fn is_cut(&self, end: usize) -> bool {
         end >= self.filled && !self.ended
     }
 
-    /// Where the next line begins, if that can be told yet.
+    /// Returns the start of the next line, if it can be determined yet.
     fn after_line_end(&self, at: usize) -> Option<usize> {
         let two = self.buffer.get(at..at + 2) == Some(b"\r\n") && at + 1 < self.filled;
         let cut = if self.buffer.get(at) == Some(&b'\r') { at + 1 } else { at };
         (!self.is_cut(cut)).then_some(if two { at + 2 } else { at + 1 })
     }
 
-    /// Moves what is left to the front, and fills the rest of the buffer.
+    /// Moves the remaining text to the front, and fills the rest of the buffer.
     fn fill_buffer(&mut self) -> Result<(), SweepError> {
         let done = self.next.min(self.filled);
         self.buffer.copy_within(done..self.filled, 0);
@@ -233,7 +233,7 @@ impl<R: Read> RowReader<R> {
         Ok(())
     }
 
-    /// What is wrong with the row that is looked at.
+    /// Creates the error for a bad cell of the scanned row.
     fn cell_error(&self, trouble: &BadCell) -> SweepError {
         let before = self.buffer.get(self.next..trouble.start).unwrap_or_default();
         let (file, line) = (self.file.clone(), self.line + count_line_ends(before));
@@ -248,7 +248,7 @@ impl<R: Read> RowReader<R> {
     }
 }
 
-/// Reads until the buffer is full or there is no more.
+/// Reads until the buffer is full or the source is exhausted.
 fn read_full(source: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while let Some(free) = buffer.get_mut(filled..).filter(|free| !free.is_empty()) {
@@ -262,7 +262,7 @@ fn read_full(source: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     Ok(filled)
 }
 
-/// How many lines end within a text; `\r\n` is one end, and so is `\r` alone.
+/// Counts the line ends in a text; `\r\n` is one end, and so is `\r` alone.
 fn count_line_ends(text: &[u8]) -> u64 {
     let feeds = memchr::memchr_iter(b'\n', text).count();
     let returns = memchr::memchr_iter(b'\r', text);

@@ -1,35 +1,36 @@
-//! Where the cells of one row end, and which numbers are in them. Quotes as in RFC 4180: a cell that begins with one ends
-//! at the next that is not doubled, and what follows it up to the comma belongs to the cell. Knows no columns by name.
+//! Scanner of one row: the ends of its cells and their numbers. Quotes as in RFC 4180: a quoted
+//! cell ends at the next quote that is not doubled, and text after it up to the comma belongs to
+//! the cell. Column names are not used.
 
 use super::cell;
 use super::decimal::parse_decimal;
 use memchr::{memchr, memchr3};
 use std::borrow::Cow;
 
-/// A text to be scanned ends in so many line ends that are not its own.
+/// Number of extra line ends that must follow a text to be scanned.
 pub(super) const PADDING_BYTES: usize = 64;
 
-/// One cell of a row.
+/// Cell of a row.
 #[derive(Clone, Copy, Default)]
 pub(super) struct CellSlot {
-    /// Where it ends, counted from the row's beginning.
+    /// End of the cell, counted from the row's beginning.
     pub(super) end: usize,
-    /// The number in it; NaN where there is none, or none that is finite.
+    /// Number in the cell; NaN without a finite one.
     pub(super) number: f64,
 }
 
-/// A row that was found.
+/// Result of scanning a row.
 #[derive(Clone, Copy, Default)]
 pub(super) struct ScannedRow {
-    /// How many cells it has.
+    /// Number of cells.
     pub(super) cells: usize,
-    /// Where its line end stands.
+    /// Position of the line end.
     pub(super) end: usize,
-    /// Whether a cell began with a quote.
+    /// True if a cell begins with a quote.
     pub(super) quoted: bool,
 }
 
-/// What can be wrong with a cell.
+/// Defect of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CellDefect {
     OpenQuote,
@@ -37,18 +38,18 @@ pub(super) enum CellDefect {
     NotUtf8,
 }
 
-/// A cell that something is wrong with.
+/// Cell with a defect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BadCell {
     pub(super) snag: CellDefect,
-    /// Which cell of the row, from 0.
+    /// Index of the cell in the row, from 0.
     pub(super) cell: usize,
-    /// Where it begins and ends.
+    /// Start and end of the cell.
     pub(super) start: usize,
     pub(super) end: usize,
 }
 
-/// Finds the cells of the row that begins at `start`, and fills the slots as far as they go.
+/// Scans the row that begins at `start`, and fills as many slots as there are.
 pub(super) fn scan_row(
     text: &[u8],
     start: usize,
@@ -79,10 +80,10 @@ pub(super) fn scan_row(
     }
 }
 
-/// Every byte of a word.
+/// The number 1 in every byte of a word.
 const BYTE_ONES: u64 = 0x0101_0101_0101_0101;
 
-/// Where cells may end: at commas and line ends. Other bytes below 16 are marked too, and so are those within quotes.
+/// Possible cell ends: commas and line ends, but also other bytes below 16 and those in quotes.
 struct CellMarks<'a> {
     text: &'a [u8],
     block: usize,
@@ -96,7 +97,7 @@ impl<'a> CellMarks<'a> {
         Self { text, block: start, bits: Self::block_bits(text, start) }
     }
 
-    /// The next mark; behind the text there are always more.
+    /// Returns the next mark; after the text there are always more.
     #[inline]
     fn next_mark(&mut self) -> usize {
         while self.bits == 0 {
@@ -108,7 +109,7 @@ impl<'a> CellMarks<'a> {
         at
     }
 
-    /// A bit for each byte of a block, set where there is a mark.
+    /// Returns a bit for each byte of a block, set where there is a mark.
     #[inline]
     fn block_bits(text: &[u8], block: usize) -> u64 {
         let Some(block) = text.get(block..).and_then(<[u8]>::first_chunk::<64>) else { return 1 };
@@ -117,7 +118,7 @@ impl<'a> CellMarks<'a> {
     }
 }
 
-/// A bit for each byte of a word, set where it is a comma or below 16.
+/// Returns a bit for each byte of a word, set where it is a comma or below 16.
 #[inline]
 const fn mark_bits(word: u64) -> u64 {
     let comma = word ^ (BYTE_ONES * b',' as u64);
@@ -127,12 +128,12 @@ const fn mark_bits(word: u64) -> u64 {
     ((found >> 7).wrapping_mul(0x0102_0408_1020_4080)) >> 56
 }
 
-/// Whether a cell can end at this place.
+/// Returns true if a cell can end at this position.
 fn ends_cell(text: &[u8], at: usize) -> bool {
     matches!(text.get(at), Some(b',' | b'\n' | b'\r'))
 }
 
-/// Where any cell ends, with the number in it; or where it ends, with what is wrong with it.
+/// Returns the end of any cell with its number, or with its defect.
 #[cold]
 fn scan_any_cell(text: &[u8], start: usize) -> Result<(usize, Option<f64>), (usize, CellDefect)> {
     let mut bare = start;
@@ -153,7 +154,7 @@ fn scan_any_cell(text: &[u8], start: usize) -> Result<(usize, Option<f64>), (usi
     Ok((end, number))
 }
 
-/// Where the quote is closed that is opened at `start`.
+/// Returns the position of the quote that closes the one at `start`.
 fn closing_quote(text: &[u8], start: usize) -> Option<usize> {
     let own = text.get(..text.len() - PADDING_BYTES)?;
     let mut from = start + 1;
@@ -166,7 +167,7 @@ fn closing_quote(text: &[u8], start: usize) -> Option<usize> {
     }
 }
 
-/// What a cell says, quotes around and within it taken off.
+/// Removes the quotes around and within a cell.
 pub(super) fn unquote_cell(cell: &[u8]) -> Cow<'_, [u8]> {
     let [b'"', inner @ ..] = cell else { return Cow::Borrowed(cell) };
     match memchr(b'"', inner) {
@@ -177,7 +178,8 @@ pub(super) fn unquote_cell(cell: &[u8]) -> Cow<'_, [u8]> {
     }
 }
 
-/// What follows an opening quote: doubled quotes are one, the first other one closes, the rest is taken as it is.
+/// Unescapes the text after an opening quote: doubled quotes become one, the first other one
+/// closes, the rest is literal.
 fn unescape_quotes(inner: &[u8]) -> Vec<u8> {
     let mut said = Vec::with_capacity(inner.len());
     let mut rest = inner;

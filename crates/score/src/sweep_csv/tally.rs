@@ -1,5 +1,4 @@
-//! What is kept of the rows as they go by: which are selected, their columns' sums, and a few bytes of each. Reads no
-//! text and compares nothing.
+//! Tally of the rows: selection, column sums, a few bytes of each. No parsing or comparing.
 
 use super::cell::{self, RowId};
 use super::rows::SweepRow;
@@ -9,18 +8,18 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hasher};
 use treebeam_core::policy::ScorePolicy;
 
-/// So many figures of the configured metrics are kept to be compared pair by pair, beyond which only the primary's are;
-/// and so many places without a number.
+/// Maximum number of figures of the configured metrics that are kept for pairwise comparison,
+/// beyond which only the primary's are; also of missing numbers.
 pub(super) const MAX_FIGURES: usize = 1 << 17;
 
-/// So many lines and ids are named where something is wrong with a file.
+/// Maximum number of lines and ids that an error names.
 pub(super) const MAX_NAMED_ITEMS: usize = 5;
-/// So many ids that are text are kept to be named.
+/// Maximum number of text ids that are kept to be named.
 const MAX_ID_TEXTS: usize = 1 << 10;
-/// So many characters of each.
+/// Maximum number of characters of each.
 const MAX_ID_TEXT_CHARS: usize = 40;
 
-/// Where the columns that mean something stand.
+/// Positions of the columns with a role.
 struct ColumnLayout {
     columns: usize,
     id: Option<usize>,
@@ -44,18 +43,18 @@ impl ColumnLayout {
     }
 }
 
-/// Which rows are selected.
+/// Selection of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowSelection {
-    /// All.
+    /// All rows.
     All,
-    /// The first so many: no row is selected by its id.
+    /// The first rows up to this number: no row was selected by its id.
     First(u32),
-    /// Those with an id below.
+    /// Rows with an id below this number.
     ById(u32),
 }
 
-/// One selected row: its id, whether it is ok, and its primary metric.
+/// Selected row: its id, whether it is ok, and its primary metric.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SelectedRow {
     id_and_ok: i64,
@@ -71,32 +70,32 @@ impl SelectedRow {
         RowId::split_bit(self.id_and_ok).1
     }
 
-    /// NaN where it is no finite number.
+    /// Returns the primary metric; NaN without a finite number.
     pub(super) const fn primary(self) -> f64 {
         self.primary
     }
 }
 
-/// What is known of the selected rows.
+/// Figures of the selected rows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SelectedFigures {
-    /// Each column's numbers.
+    /// Sum of each column's numbers.
     pub(super) sums: Vec<ExactSum>,
-    /// Each row; in the order of the ids, once all are there.
+    /// Rows; ordered by id once all are read.
     pub(super) rows: Vec<SelectedRow>,
-    /// Each configured metric's figures, in the same order; empty where they became too many.
+    /// Figures of each configured metric, ordered by id; empty if they became too many.
     pub(super) metrics: Vec<Vec<(RowId, f64)>>,
-    /// Where a configured metric that has a column has no number: which metric, in which row, in this order.
+    /// Missing numbers of configured metrics that have a column: metric and row, in this order.
     pub(super) missing: Vec<(usize, RowId)>,
-    /// Whether there were more such places than are kept.
+    /// True if there were more missing numbers than are kept.
     pub(super) missing_more: bool,
-    /// The fingerprint of each invariant column in each row, in the same order.
+    /// Fingerprints of each invariant column by row, ordered by id.
     pub(super) invariants: Vec<Vec<(RowId, u64)>>,
-    /// The fingerprint of all configured metrics in all rows.
+    /// Fingerprint of all configured metrics in all rows.
     pub(super) fingerprint: u64,
-    /// The fingerprint of all rows' ids, and of what stands in configured metrics where no number does.
+    /// Fingerprint of all rows' ids, and of the configured metrics' text where there is no number.
     pub(super) shape: u64,
-    /// How ids that are text read, as far as these are kept.
+    /// Texts of ids that are not numbers, as far as kept.
     pub(super) id_texts: BTreeMap<RowId, String>,
 }
 
@@ -158,7 +157,7 @@ impl SelectedFigures {
         }
     }
 
-    /// Keeps how an id reads that is no number, so that a repeated one can be named.
+    /// Keeps the text of an id that is not a number, so that a repeated one can be named.
     fn keep_id_text(&mut self, id: RowId, cell: Option<&[u8]>) {
         if id.as_number().is_some() || self.id_texts.len() >= MAX_ID_TEXTS {
             return;
@@ -168,7 +167,7 @@ impl SelectedFigures {
         self.id_texts.entry(id).or_insert(text);
     }
 
-    /// Puts everything in the order of the ids, and of the numbers of one id: then what the rows' order was cannot matter.
+    /// Sorts everything by id, then by number, so that the order of rows does not matter.
     fn sort_by_id(&mut self) {
         self.rows.sort_unstable_by(|one, other| {
             let by_number = || one.primary.total_cmp(&other.primary);
@@ -184,7 +183,7 @@ impl SelectedFigures {
     }
 }
 
-/// The fingerprint of some cells of a row.
+/// Computes the fingerprint of some cells of a row.
 fn fingerprint_cells(row: SweepRow<'_>, id: Option<RowId>, columns: &[Option<usize>]) -> u64 {
     let mut hasher = DefaultHasher::new();
     if let Some(id) = id {
@@ -198,7 +197,7 @@ fn fingerprint_cells(row: SweepRow<'_>, id: Option<RowId>, columns: &[Option<usi
     hasher.finish()
 }
 
-/// The fingerprint of a row's id, and of what stands in these columns where no number does.
+/// Computes the fingerprint of a row's id, and of these columns' text where there is no number.
 fn fingerprint_shape(row: SweepRow<'_>, id: RowId, columns: &[Option<usize>]) -> u64 {
     let mut hasher = DefaultHasher::new();
     hasher.write_i64(id.with_bit(false));
@@ -212,14 +211,14 @@ fn fingerprint_shape(row: SweepRow<'_>, id: RowId, columns: &[Option<usize>]) ->
     hasher.finish()
 }
 
-/// What is known of the rows so far.
+/// Tally of the rows so far.
 pub(super) struct RowTally {
     layout: ColumnLayout,
     selection: RowSelection,
     picked: SelectedFigures,
     rows_read: u32,
     ragged_rows: u32,
-    /// The lines on which the first of them begin.
+    /// Lines on which the first ragged rows begin.
     ragged_lines: Vec<u64>,
 }
 
@@ -264,7 +263,7 @@ impl RowTally {
         }
     }
 
-    /// Whether the next row is selected. The first one selected by its id does away with those before it.
+    /// Returns true if the next row is selected. The first one selected by id discards all before.
     fn is_selected(&mut self, id: Option<f64>) -> bool {
         let below = |limit: u32| id.is_some_and(|id| id.trunc() < f64::from(limit));
         match self.selection {
@@ -279,7 +278,8 @@ impl RowTally {
         }
     }
 
-    /// What was selected and how, how many rows of the file were not as long as the header, and the lines of the first of these.
+    /// Returns the selected figures, the kind of selection, the number of ragged rows and the lines
+    /// of the first of these.
     pub(super) fn finish(mut self) -> (SelectedFigures, RowSelection, u32, Vec<u64>) {
         self.picked.sort_by_id();
         (self.picked, self.selection, self.ragged_rows, self.ragged_lines)

@@ -1,4 +1,4 @@
-//! What a results CSV is read as, by table.
+//! Results CSVs and what they are read as, by table.
 
 use super::*;
 use proptest::prelude::*;
@@ -266,7 +266,8 @@ fn fingerprints_tell_values_apart_and_not_their_spelling() {
     }
 }
 
-/// What another reader of CSVs sees: the header's names, then each row's number of cells and those below the header.
+/// Result of another CSV reader: the header's names, then each row's cell count and its cells up to
+/// the header's length.
 fn seen_by_csv(text: &str) -> Vec<(usize, Vec<String>)> {
     let mut reader =
         csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text.as_bytes());
@@ -295,7 +296,7 @@ fn seen_here(
     Ok(seen)
 }
 
-/// A text that comes in pieces.
+/// Text that arrives in pieces.
 struct Pieces<'a> {
     text: &'a [u8],
     piece: usize,
@@ -322,7 +323,7 @@ proptest! {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(30))]
-    /// Rows that are cut anywhere by the end of what is read at once.
+    /// Rows that the end of the buffer cuts anywhere.
     #[test]
     fn rows_longer_than_a_reading_are_whole(length in 100_000_usize..300_000, quoted: bool, ends in "\n|\r\n|\r") {
         let long = "7".repeat(length);

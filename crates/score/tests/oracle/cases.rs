@@ -1,5 +1,5 @@
-//! The 270 pairs of small CSVs. Each agrees with the oracle in every figure, or stands in [`EXCEPTIONS`]: then it must
-//! not agree, and do what the table says instead.
+//! The 270 pairs of small CSVs. Each agrees with the oracle in every figure, or is listed in
+//! [`EXCEPTIONS`]: then it must not agree, and do what the table says instead.
 
 use crate::figures::Figures;
 use crate::reference::{self, ALL, Accident};
@@ -10,7 +10,7 @@ use treebeam_core::policy::ScorePolicy;
 use treebeam_score::compare::compare_sweeps;
 use treebeam_score::sweep_csv::Sweep;
 
-/// Cases that treebeam answers otherwise than the old system did.
+/// Cases in which treebeam differs from the old system.
 struct Exception {
     group: &'static str,
     why: &'static str,
@@ -18,18 +18,18 @@ struct Exception {
     cases: &'static [u64],
 }
 
-/// What treebeam does.
+/// Expected behaviour of treebeam.
 enum Instead {
-    /// It gives the figures that the reference gives without this accident. A case that several accidents set apart
-    /// stands in several groups.
+    /// Gives the figures of the reference without this accident. A case with several accidents is
+    /// in several groups.
     Without(Accident),
-    /// It gives the reference's figures; the old system stopped with an error.
+    /// Gives the figures of the reference; the old system stopped with an error.
     Goes,
-    /// It refuses the case, with these words.
+    /// Refuses the case with an error that contains these texts.
     Refuses(&'static [&'static str]),
-    /// There is no file to open: core is never called.
+    /// The file is missing: core is not called.
     NoFile,
-    /// The limit is no `u32`: core cannot be called with it.
+    /// The limit is not a `u32`: core cannot be called with it.
     NoLimit,
 }
 
@@ -139,13 +139,13 @@ const EXCEPTIONS: [Exception; 12] = [
     },
 ];
 
-/// One pair.
+/// Pair of CSVs with the oracle's figures.
 struct Case {
     id: u64,
     baseline: String,
     candidate: String,
     limit: Value,
-    /// None where the old system stopped with an error.
+    /// Figures of the old system; `None` if it stopped with an error.
     expected: Option<Figures>,
 }
 
@@ -161,7 +161,7 @@ fn cases() -> Vec<Case> {
     all["cases"].as_array().unwrap().iter().map(case).collect()
 }
 
-/// Everything that can be asked of a case that core can be called with.
+/// Arguments of a case that core can be called with.
 struct Input {
     baseline: Vec<u8>,
     candidate: Vec<u8>,
@@ -174,7 +174,7 @@ impl Input {
     }
 }
 
-/// What became of a case.
+/// Actual behaviour in a case.
 enum Outcome {
     Says(Figures),
     Refuses(String),
@@ -222,12 +222,12 @@ impl Case {
         Ok(Figures::of_details(&details))
     }
 
-    /// Where it stands in the table.
+    /// Returns the case's entries in the table.
     fn exceptions(&self) -> Vec<&'static Exception> {
         EXCEPTIONS.iter().filter(|exception| exception.cases.contains(&self.id)).collect()
     }
 
-    /// What differs from the oracle; nothing does where there is nothing to differ from.
+    /// Lists the differences from the oracle; `None` if the oracle has no figures.
     fn differences(&self, says: &Figures) -> Option<Vec<String>> {
         Some(says.differences(self.expected.as_ref()?, ["treebeam", "oracle"]))
     }
@@ -257,7 +257,7 @@ fn each_case_agrees_or_stands_in_the_table() {
     assert_eq!(to_the_bit, agree, "all that agree do so to the bit");
 }
 
-/// That a case does what the table says, and not what the oracle says.
+/// Checks that a case does what the table says, and not what the oracle says.
 fn holds(exception: &Exception, case: &Case, outcome: &Outcome) {
     let what = format!("case {} ({}: {})", case.id, exception.group, exception.why);
     match (&exception.instead, outcome) {

@@ -1,5 +1,5 @@
-//! The sweeps of real changes to a real repository: figures, counts, and the gate's word on each. The tree
-//! of them is another file.
+//! Sweeps of real changes to a real repository: figures, counts and gate verdicts. Their tree is
+//! tested in another file.
 
 use crate::figures::Figures;
 use crate::{json, path};
@@ -17,10 +17,10 @@ use treebeam_score::sweep_csv::Sweep;
 
 const LIMIT: u32 = 10;
 const PRIMARY: &str = "mean_topN_avg_return_per_trade_pct_oos";
-/// What depends on data and configuration only; a change may not touch it.
+/// Columns that depend only on data and configuration, which a change may not touch.
 pub(crate) const INVARIANTS: [&str; 2] = ["oos_start_date", "n_oos_periods"];
 
-/// What the gate says of every change. `001` has a sweep and no entry in the oracle's list.
+/// Gate verdict on every change. `001` has a sweep and no entry in the oracle's list.
 const GATE: [(&str, &str); 36] = [
     ("001_drop_delta_chase", "passed"),
     ("002_outer_trial_shrinkage", "passed"),
@@ -38,11 +38,11 @@ const GATE: [(&str, &str); 36] = [
     ("024_import_crash", "not_completed"),
     ("025_syntax_error", "not_completed"),
     ("027_wrong_output_path", "not_completed"),
-    // Its sweep ended with exit code 1 too: a run never gets as far as the figures that this rests on.
+    // Its sweep exited with code 1 as well: in a run there would be no figures to judge.
     ("028_partial_then_exit", "incomplete"),
     ("030_duplicate_rows", "incomplete"),
     ("031_nan_primary", "primary_missing"),
-    // Nothing in its figures gives it away.
+    // Its figures do not reveal it.
     ("041_cheat_lookahead", "passed"),
     ("042_cheat_subtle_leak", "passed"),
     // `protected` where that path is protected.
@@ -63,7 +63,7 @@ const GATE: [(&str, &str); 36] = [
     ("203_shrink_nodelta_longrisk", "passed"),
 ];
 
-/// Where treebeam's gate is stricter than the bare one that the oracle records.
+/// Changes on which treebeam's gate is stricter than the bare one that the oracle records.
 const STRICTER: [&str; 5] = [
     "011_noop_refactor",
     "044_cheat_scoring_hook",
@@ -86,7 +86,7 @@ fn sweep(file: &str, limit: Option<u32>, meaning: &FixedSettings) -> Sweep {
     Sweep::read_csv(bytes.as_slice(), file, limit, &meaning.score).unwrap()
 }
 
-/// A change, as the oracle lists it.
+/// Change as listed by the oracle.
 pub(crate) struct Change(pub(crate) Value);
 
 impl Change {
@@ -127,7 +127,7 @@ impl Change {
     }
 }
 
-/// All that the oracle lists, and `001`.
+/// Returns all changes that the oracle lists, and `001`.
 pub(crate) fn changes() -> Vec<Change> {
     let listed = json("sweeps/decisions.json");
     let first = json!({
@@ -145,7 +145,7 @@ fn outcome(verdict: &GateVerdict) -> &'static str {
     verdict.first_failed_check().map_or("passed", |check| check.rule.failure_code())
 }
 
-/// The oracle counts a difference that is rounding as a signal, and so do the first rules.
+/// The oracle counts a rounding difference as a signal, and so do the first rules.
 #[test]
 fn the_figures_are_the_oracles() {
     let meaning = meaning(&INVARIANTS);
@@ -163,7 +163,7 @@ fn the_figures_are_the_oracles() {
     assert_eq!((compared, to_the_bit), (62, 62));
 }
 
-/// That all figures agree, and whether they do so to the bit.
+/// Checks that all figures agree; returns true if they agree to the bit.
 fn figures_agree(expected: &Value, details: &ComparisonDetails, what: &str) -> bool {
     let metrics = expected["metrics_used"].as_object().unwrap();
     assert_eq!(details.metrics.len(), metrics.len(), "{what}");
@@ -202,7 +202,8 @@ fn figures_agree(expected: &Value, details: &ComparisonDetails, what: &str) -> b
     found.is_exactly(&expected)
 }
 
-/// `rel_pct_outperform` of `104` differs from its parent's by 1.1e-16, which is rounding: no signal by the latest rules.
+/// `rel_pct_outperform` of `104` differs from its parent's by 1.1e-16, which is rounding: no signal
+/// by the latest rules.
 #[test]
 fn by_the_latest_rules_one_signal_less_is_all_that_differs() {
     let meaning = meaning(&INVARIANTS);
@@ -275,7 +276,7 @@ fn the_gate_says_of_every_change() {
     assert_eq!(found, BTreeMap::from(GATE));
 }
 
-/// What treebeam's gate says where the bare one gave this reason.
+/// Translates a reason of the bare gate into treebeam's.
 fn in_our_words(reason: &str) -> &'static str {
     match reason {
         "sweep_exit_1" => "not_completed",
@@ -327,7 +328,7 @@ fn each_invariant_column_tells_on_these_changes() {
     for (column, expected) in [
         ("oos_start_date", &["045_cheat_oos_window"][..]),
         ("n_oos_periods", &["045_cheat_oos_window"]),
-        // An honest idea may change how many are held: no invariant here.
+        // A legitimate idea may change the number of holdings: not an invariant here.
         ("top_n_global", &["009_concentrate_top5", "108_nodelta_top15"]),
         ("seed", &[]),
         ("no_such_column", &[]),
@@ -350,7 +351,7 @@ fn changed_invariants_are_the_oracles() {
         let form = change.judged(&meaning).scored.form;
         let (found, mut expected) = (BTreeSet::from_iter(form.changed_invariants), listed(change));
         if expected.remove("(ragged row)") {
-            // The oracle did not look at what a short row has not got; to treebeam a missing cell is a change.
+            // The oracle ignores the missing cells of a short row; treebeam counts them as changes.
             assert!(form.ragged_rows > 0 && found.is_superset(&expected), "{}", change.id());
         } else {
             assert_eq!(found, expected, "{}", change.id());

@@ -1,5 +1,5 @@
-//! The figures of one comparison as a flat table, `recommendation/score` and the like, so that the oracle's, the
-//! reference's and treebeam's can be laid side by side. Knows no formula.
+//! Flat table of the figures of one comparison, to compare oracle, reference and treebeam. Keys are
+//! like `recommendation/score`; no formulas here.
 
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -7,10 +7,10 @@ use std::fmt;
 use treebeam_core::policy::Direction;
 use treebeam_score::compare::ComparisonDetails;
 
-/// How far two numbers may be apart, relative to the larger.
+/// Maximum difference of two numbers, relative to the larger.
 const TOLERANCE: f64 = 1e-9;
 
-/// One entry.
+/// Entry of the table.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Figure {
     Number(f64),
@@ -56,7 +56,7 @@ impl Figures {
         self.0.get(path)
     }
 
-    /// What the oracle wrote; numbers that JSON has no word for are strings there.
+    /// Reads the oracle's JSON; numbers that JSON cannot express are strings there.
     pub(crate) fn of_json(value: &Value) -> Self {
         let mut figures = Self::default();
         figures.add("", value);
@@ -81,7 +81,7 @@ impl Figures {
         }
     }
 
-    /// What treebeam says, by the oracle's names.
+    /// Converts treebeam's figures, with the oracle's names.
     pub(crate) fn of_details(details: &ComparisonDetails) -> Self {
         let mut figures = Self::default();
         let (comparison, recommendation) =
@@ -122,7 +122,7 @@ impl Figures {
         figures
     }
 
-    /// What differs, in words; each side is called as the caller says.
+    /// Lists the differences, as text with a name for each side.
     pub(crate) fn differences(&self, other: &Self, names: [&str; 2]) -> Vec<String> {
         let all: std::collections::BTreeSet<&String> =
             self.0.keys().chain(other.0.keys()).collect();
@@ -139,7 +139,7 @@ impl Figures {
             .collect()
     }
 
-    /// Whether all that is here is there too, to the bit.
+    /// Returns true if all figures here are equal in `other`, to the bit.
     pub(crate) fn is_exactly(&self, other: &Self) -> bool {
         let bits = |figure: &Figure| match figure {
             Figure::Number(number) => Figure::Word((number + 0.0).to_bits().to_string()),
@@ -151,7 +151,7 @@ impl Figures {
         table(self) == table(other)
     }
 
-    /// Only what stands here in `other` too, for tables that leave figures out.
+    /// Keeps only the figures that `other` has too, for tables that leave some out.
     pub(crate) fn only_what_is_in(&self, other: &Self) -> Self {
         let kept = self.0.iter().filter(|(path, _)| other.0.contains_key(*path));
         Self(kept.map(|(path, figure)| (path.clone(), figure.clone())).collect())

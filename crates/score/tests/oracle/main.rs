@@ -1,5 +1,5 @@
-//! The scoring oracle: what the system that treebeam's scoring comes from made of 270 pairs of small CSVs and of the
-//! sweeps of 35 real changes. The data lie beside this file; nothing here says how scoring works inside.
+//! Scoring oracle: results of the system that treebeam's scoring comes from. Covers 270 pairs of
+//! small CSVs and the sweeps of 35 real changes; the data are beside this file. Tests only results.
 
 #![cfg(test)]
 #![expect(clippy::disallowed_methods, reason = "the oracle's data are files")]
@@ -13,7 +13,7 @@ mod tree;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// A file of the oracle.
+/// Returns the path of a file of the oracle.
 fn path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle").join(name)
 }

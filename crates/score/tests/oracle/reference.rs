@@ -1,11 +1,11 @@
-//! SPEC section 8 done slowly and plainly, by its own words: whole files, lists of cells, one formula after the other.
-//! It can have the accidents of the old system's language on or off. With all of them it must say what the oracle says,
-//! without any of them what treebeam says; so it can tell which accident sets the two apart.
+//! Reference scoring: SPEC section 8 implemented slowly and plainly. The accidents of the old
+//! system's language can be turned on or off: with all it must equal the oracle, with none
+//! treebeam, which shows the accident that separates the two.
 
 use crate::figures::Figures;
 use std::collections::BTreeMap;
 
-/// What the old system did only because of the language that it was written in.
+/// Behaviour of the old system that is due only to its language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Accident {
     /// A byte-order mark is part of the first column's name.
@@ -19,7 +19,7 @@ pub(crate) enum Accident {
 pub(crate) const ALL: [Accident; 3] =
     [Accident::ByteOrderMark, Accident::BlankLines, Accident::OtherDigits];
 
-/// Column, whether higher is better, weight, whether it is guarded.
+/// Metrics: column, higher is better, weight, guarded.
 const METRICS: [(&str, bool, f64, bool); 15] = [
     (PRIMARY, true, 3.0, false),
     ("core_topN_cagr", true, 2.0, false),
@@ -39,7 +39,7 @@ const METRICS: [(&str, bool, f64, bool); 15] = [
 ];
 const PRIMARY: &str = "mean_topN_avg_return_per_trade_pct_oos";
 
-/// The figures of a candidate against a baseline.
+/// Computes the figures of a candidate against a baseline.
 pub(crate) fn compare(
     baseline: &[u8],
     candidate: &[u8],
@@ -116,7 +116,8 @@ fn recommend(
     }
 }
 
-/// How many rows the limit selects, and each column's mean over them; of two columns with one name the first counts.
+/// Counts the rows that the limit selects, and averages each column over them; of two columns with
+/// one name the first counts.
 fn means(file: &[u8], limit: Option<u32>, accidents: &[Accident]) -> (u32, BTreeMap<String, f64>) {
     let mut text = std::str::from_utf8(file).unwrap();
     if !accidents.contains(&Accident::ByteOrderMark) {
@@ -172,7 +173,7 @@ fn number(text: &str, digits: bool) -> Option<f64> {
     number.filter(|number| number.is_finite())
 }
 
-/// With the digits of ASCII, and without each `_` that stands between two of them.
+/// Converts digits to ASCII, and removes each `_` between two of them.
 fn spelled_out(text: &str) -> String {
     let ascii = |c: char| match c {
         '\u{660}'..='\u{669}' => char::from_digit(u32::from(c) - 0x660, 10).unwrap(),
@@ -188,8 +189,8 @@ fn spelled_out(text: &str) -> String {
     kept.map(|(_, c)| *c).collect()
 }
 
-/// The exact sum by the number of terms, rounded once: of the numbers near the quotient the one that is nearest. Large
-/// terms are halved often enough that no sum is too large.
+/// Divides the exact sum by the number of terms, rounded once to the nearest number. Large terms
+/// are halved so often that no sum overflows.
 fn mean(numbers: &[f64]) -> f64 {
     let large = numbers.iter().any(|number| number.abs() > 1e290);
     let scale = if large { 2_f64.powi(-64) } else { 1.0 };
@@ -208,7 +209,7 @@ fn mean(numbers: &[f64]) -> f64 {
     near[0] / scale
 }
 
-/// One more term to an exact sum, which is kept as parts that do not overlap, the smallest first.
+/// Adds a term to an exact sum, kept as parts that do not overlap, smallest first.
 fn with(parts: Vec<f64>, term: f64) -> Vec<f64> {
     let (mut rest, mut kept) = (term, Vec::new());
     for part in parts {
@@ -224,7 +225,7 @@ fn with(parts: Vec<f64>, term: f64) -> Vec<f64> {
     kept
 }
 
-/// The rows of a CSV, blank ones too: they have no cell.
+/// Splits a CSV into rows, including blank ones, which have no cell.
 fn rows(text: &str) -> Vec<Vec<String>> {
     let (mut rows, mut row, mut cell) = (Vec::new(), Vec::new(), String::new());
     let (mut quoted, mut anything) = (false, false);

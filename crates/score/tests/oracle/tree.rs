@@ -1,4 +1,4 @@
-//! A whole tree of the real changes: depth by depth through gate, rank and beam, in every order of completion.
+//! Tree of the real changes: depth by depth through gate, rank and beam, finished in any order.
 
 use crate::changes::{Change, INVARIANTS, changes, meaning};
 use treebeam_core::event::Approval;
@@ -8,7 +8,7 @@ use treebeam_core::policy::FixedSettings;
 use treebeam_core::rank::{RankedCandidate, select_beam};
 use treebeam_score::compare::ScoringDetails;
 
-/// What is tried on the root. `041` is left out: it cheats, and would win.
+/// Changes that are tried on the root. `041` is left out: it cheats, and would win.
 const IDEAS_OF_ROOT: [&str; 7] = ["001", "002", "003", "005", "006", "011", "014"];
 
 struct Eval<'a> {
@@ -35,7 +35,7 @@ impl Eval<'_> {
     }
 }
 
-/// What is tried on a node.
+/// Returns the changes that are tried on a node.
 fn tried<'a>(all: &'a [Change], node: &str) -> impl Iterator<Item = &'a Change> {
     let listed =
         |change: &&Change| IDEAS_OF_ROOT.iter().any(|number| change.id().starts_with(number));
@@ -44,7 +44,7 @@ fn tried<'a>(all: &'a [Change], node: &str) -> impl Iterator<Item = &'a Change> 
     children.filter(move |change| !of_root || listed(change))
 }
 
-/// Each depth: `all that passed, best first | the beam`, by the changes' numbers.
+/// Renders each depth as `all that passed, best first | the beam`, by the changes' numbers.
 fn tree(width: usize) -> Vec<String> {
     let (meaning, all) = (meaning(&INVARIANTS), changes());
     let mut frontier = vec!["root".to_owned()];
@@ -64,7 +64,7 @@ fn tree(width: usize) -> Vec<String> {
     depths
 }
 
-/// The best, by what they are called; the same in whatever order they finish.
+/// Returns the names of the best, and checks that the order of finishing does not matter.
 fn ranked(evals: &[Eval<'_>], width: usize) -> Vec<String> {
     let contenders: Vec<RankedCandidate> = evals.iter().map(Eval::contender).collect();
     let best = select_beam(contenders.iter().cloned(), width);
@@ -76,7 +76,7 @@ fn ranked(evals: &[Eval<'_>], width: usize) -> Vec<String> {
     best.iter().map(|id| name(id).to_owned()).collect()
 }
 
-/// All orders of so many things.
+/// Returns all permutations of a number of things.
 fn orders(things: usize) -> Vec<Vec<usize>> {
     let Some(last) = things.checked_sub(1) else { return vec![Vec::new()] };
     let places = |order: Vec<usize>| {

@@ -1,6 +1,6 @@
-//! The paired comparison against scipy's bootstrap: 20 data sets with the 95 % percentile interval that 100,000
-//! resamples of scipy's give. Nothing here depends on which resamples treebeam draws, only on how many: `make.py` made
-//! the data and says how far apart two such intervals may be.
+//! Paired comparison against scipy's bootstrap on 20 data sets, with 95 % percentile intervals of
+//! 100,000 resamples. The result depends on the number of treebeam's resamples, not on which are
+//! drawn: `make.py` made the data and computes how far apart two such intervals may be.
 
 #![cfg(test)]
 
@@ -10,7 +10,7 @@ use treebeam_core::policy::{Direction, Metric, ScorePolicy};
 use treebeam_score::compare::compare_sweeps;
 use treebeam_score::sweep_csv::Sweep;
 
-/// One data set, and what scipy says of it.
+/// Data set with scipy's results.
 #[derive(Deserialize)]
 struct Pairs {
     name: String,
@@ -22,8 +22,8 @@ struct Pairs {
     losses: u32,
     low: f64,
     high: f64,
-    /// Between which quantiles of scipy's resample means the ends of an interval from 1,000 resamples lie: 4.5 standard
-    /// errors either way.
+    /// Quantiles of scipy's resample means between which the ends of an interval from 1,000
+    /// resamples lie: 4.5 standard errors either way.
     low_within: [f64; 2],
     high_within: [f64; 2],
 }
@@ -53,7 +53,7 @@ impl Pairs {
         paired(&self.before, &self.after, self.direction).unwrap()
     }
 
-    /// What rounding may add to a mean.
+    /// Returns the largest contribution of rounding to a mean.
     fn rounding(&self) -> f64 {
         let sizes =
             self.before.iter().zip(&self.after).map(|(before, after)| (after - before).abs());
