@@ -1,32 +1,32 @@
-//! The line that a constant is moved along, so that a step means the same everywhere on it: factors for sizes, odds for
-//! shares of one, and something between sums and factors for what may be zero or change its sign.
+//! Axes along which constants are moved, so that a step means the same everywhere. By factors for
+//! sizes, by odds for shares, and mixed for values that may be zero or change sign.
 
 use super::literal::Literal;
 
-/// Near zero a step of a fraction is about this.
+/// Unit of a signed fraction: values near zero move in steps of about this.
 const NEAR_ZERO_UNIT: f64 = 0.1;
 
-/// How a value becomes a place.
+/// Mapping between a constant's values and positions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum ValueAxis {
-    /// There are two values.
+    /// True or false.
     Flag,
-    /// By factors; the sign stays.
+    /// Factors; the sign stays.
     Size {
-        /// -1 or 1.
+        /// Sign of the values: -1 or 1.
         sign: f64,
     },
-    /// By odds: between 0 and 1.
+    /// Odds, for values between 0 and 1.
     Share,
-    /// By sums near zero, by factors far from it.
+    /// Sums near zero, factors far from it.
     Signed {
-        /// What is near.
+        /// Size up to which a value counts as near zero.
         unit: f64,
     },
 }
 
 impl ValueAxis {
-    /// The axis of a constant that has had these values, the present one included.
+    /// Chooses the axis of a constant from all its values so far, including the present one.
     pub(super) fn from_values(literal: &Literal, values: &[f64]) -> Self {
         let all = |holds: fn(f64) -> bool| values.iter().all(|value| holds(*value));
         match literal {
@@ -42,7 +42,7 @@ impl ValueAxis {
         }
     }
 
-    /// Where a value is.
+    /// Returns the position of a value.
     pub(super) fn position_of(self, value: f64) -> f64 {
         match self {
             Self::Flag => value,
@@ -52,7 +52,7 @@ impl ValueAxis {
         }
     }
 
-    /// What is there.
+    /// Returns the value at a position.
     pub(super) fn value_at(self, place: f64) -> f64 {
         match self {
             Self::Flag => place,
@@ -62,7 +62,7 @@ impl ValueAxis {
         }
     }
 
-    /// Whether a value is on it.
+    /// Returns true if a value is on the axis.
     pub(super) fn contains(self, value: f64) -> bool {
         match self {
             Self::Flag => (0.0..=1.0).contains(&value),

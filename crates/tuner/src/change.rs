@@ -1,23 +1,23 @@
-//! One change of one constant, as a sentence that people read and that is read back: ``set `rate` from 0.1 to 0.2 in
-//! `train.py` ``. And as a unified diff, which changes that and nothing else.
+//! Change of one constant, as a sentence that can be parsed and as a unified diff. The sentence is
+//! like ``set `rate` from 0.1 to 0.2 in `train.py` ``; the diff changes only that.
 
 use super::constant::{Constant, ConstantId, find_constants};
 use std::fmt;
 use treebeam_core::idea::MAX_TITLE_CHARS;
 
-/// Lines around a change that a diff shows.
+/// Number of context lines of a diff.
 const DIFF_CONTEXT_LINES: usize = 3;
-/// Stands for the beginning of a path that is too long for a title.
+/// Mark for the start of a path that is too long for a title.
 const CUT_MARK: char = '…';
 
-/// One constant gets another value.
+/// Change of one constant to another value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConstantChange {
-    /// Which one. Read from a title its file may be cut, and begins with `…` then.
+    /// Constant to change. If parsed from a title, its file may be cut and then begins with `…`.
     pub id: ConstantId,
-    /// What stands there now.
+    /// Present literal.
     pub from: String,
-    /// What shall stand there.
+    /// New literal.
     pub to: String,
 }
 
@@ -33,7 +33,7 @@ impl fmt::Display for ConstantChange {
 }
 
 impl ConstantChange {
-    /// The sentence with a capital, its path cut at the front where a title has no room for it.
+    /// Returns the sentence with a capital, its path cut at the front to fit into a title.
     #[must_use]
     pub fn title(&self) -> String {
         let whole = self.to_string();
@@ -48,7 +48,7 @@ impl ConstantChange {
         title.replacen("set", "Set", 1)
     }
 
-    /// Reads the sentence at the beginning of a text, and what comes after it. Case counts in names alone.
+    /// Parses the sentence at the start of a text, with the rest. Only names are case-sensitive.
     #[must_use]
     pub fn parse(text: &str) -> Option<(Self, &str)> {
         let rest = strip_prefix_any_case(text, "set `")?;
@@ -67,7 +67,7 @@ impl ConstantChange {
         Some((Self { id, from: from.to_owned(), to: to.to_owned() }, rest))
     }
 
-    /// Whether it is about this constant, as far as its path says.
+    /// Returns true if the change is about this constant, as far as a cut path allows to tell.
     #[must_use]
     pub fn is_about(&self, id: &ConstantId) -> bool {
         let same_file = match self.id.file.strip_prefix(CUT_MARK) {
@@ -77,10 +77,10 @@ impl ConstantChange {
         same_file && self.id.name == id.name && self.id.nth == id.nth
     }
 
-    /// The change as a unified diff of the file's text.
+    /// Renders the change as a unified diff of the file's text.
     ///
     /// # Errors
-    /// When there is no such constant, or it has another value; in words.
+    /// If there is no such constant, or it has another value; as a message.
     pub fn to_diff(&self, text: &str) -> Result<String, String> {
         let ConstantId { file, name, .. } = &self.id;
         let found = find_constants(file, text).into_iter().find(|constant| constant.id == self.id);
@@ -95,7 +95,7 @@ impl ConstantChange {
     }
 }
 
-/// A text without a beginning, whose case does not count.
+/// Strips a prefix, ignoring case.
 fn strip_prefix_any_case<'a>(text: &'a str, beginning: &str) -> Option<&'a str> {
     let head = text.get(..beginning.len())?;
     head.eq_ignore_ascii_case(beginning).then(|| text.get(beginning.len()..))?
@@ -112,7 +112,7 @@ fn unified_diff(constant: &Constant, text: &str, to: &str) -> Option<String> {
     let new = format!("{}{to}{}", old.get(..column)?, old.get(end..)?);
     let first = changed.saturating_sub(DIFF_CONTEXT_LINES);
     let last = (changed + DIFF_CONTEXT_LINES + 1).min(lines.len());
-    // A tab ends a name that has a blank in it.
+    // In a diff header, a tab ends a name that contains a blank.
     let tab = if file.contains(' ') { "\t" } else { "" };
     let count = last - first;
     let mut diff = format!(

@@ -1,9 +1,9 @@
-//! A text of code without what only looks like code: comments are blank, and so are texts that go over several lines.
-//! Every byte keeps its place. It knows no grammar beyond that.
+//! Masking of code: blanks replace comments and strings of several lines, and every byte keeps its
+//! position. No further grammar.
 
 use super::file_kind::FileKind;
 
-/// The text with blanks in place of comments and long texts; line ends stay.
+/// Replaces comments and long strings by blanks; line ends stay.
 pub(super) fn mask_code(text: &str, kind: FileKind) -> String {
     let mut mask = CodeMask { text, kind, at: 0, out: String::with_capacity(text.len()) };
     while let Some(rest) = text.get(mask.at..).filter(|rest| !rest.is_empty()) {
@@ -49,7 +49,7 @@ impl CodeMask<'_> {
         self.at = end;
     }
 
-    /// A comment or a text that begins here.
+    /// Returns the comment or string that begins here.
     fn comment_or_text(&self, rest: &str) -> Option<MaskPart> {
         let part = |length, shown| Some(MaskPart { length, shown });
         if let Some(length) = comment_length(rest, self.kind) {
@@ -83,7 +83,7 @@ fn comment_length(rest: &str, kind: FileKind) -> Option<usize> {
     }
 }
 
-/// The length of a block comment; those of Rust hold others.
+/// Returns the length of a block comment; those of Rust nest.
 fn block_comment_length(rest: &str, kind: FileKind) -> usize {
     let mut depth = 0_usize;
     let mut at = 0;
@@ -104,7 +104,7 @@ fn block_comment_length(rest: &str, kind: FileKind) -> usize {
     rest.len()
 }
 
-/// The length of a text that may go over several lines.
+/// Returns the length of a string that may span several lines.
 fn long_text_length(rest: &str, kind: FileKind, last: Option<char>) -> Option<usize> {
     match kind {
         FileKind::Python | FileKind::Toml => {
@@ -130,7 +130,7 @@ fn is_word_char(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// The length of `r#"…"#`.
+/// Returns the length of `r#"…"#`.
 fn raw_string_length(rest: &str) -> Option<usize> {
     let after = rest.get(1..)?;
     let hashes = after.len() - after.trim_start_matches('#').len();
@@ -139,14 +139,14 @@ fn raw_string_length(rest: &str) -> Option<usize> {
     Some(2 + hashes + closed_text_length(text, &end, EscapeRule::No))
 }
 
-/// Whether a backslash takes the meaning from what follows it.
+/// Rule for backslashes in a string: escape or ordinary character.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum EscapeRule {
     Yes,
     No,
 }
 
-/// The length of a text up to and with its end.
+/// Returns the length of a string up to and including its end.
 fn closed_text_length(text: &str, end: &str, escapes: EscapeRule) -> usize {
     let mut at = 0;
     while let Some(here) = text.as_bytes().get(at..).filter(|here| !here.is_empty()) {
@@ -158,7 +158,7 @@ fn closed_text_length(text: &str, end: &str, escapes: EscapeRule) -> usize {
     text.len()
 }
 
-/// The length of a text on one line, its quotes included. One that is not closed ends with its line.
+/// Returns the length of a string on one line, with its quotes. An unclosed one ends with its line.
 fn short_text_length(rest: &str, kind: FileKind, last: Option<char>) -> Option<usize> {
     let quote = rest.chars().next().filter(|c| matches!(c, '"' | '\''))?;
     let line = rest.split('\n').next().unwrap_or(rest);
@@ -175,7 +175,7 @@ fn short_text_length(rest: &str, kind: FileKind, last: Option<char>) -> Option<u
                 _ => None,
             }
         }
-        // Digits of C++ are in groups.
+        // Digit separators of C++.
         ('\'', FileKind::CLike) if last.is_some_and(|c| c.is_ascii_alphanumeric()) => None,
         ('\'', FileKind::Toml) => Some(1 + closed_text_length(inner, "'", EscapeRule::No)),
         ('\'', FileKind::Json) | (_, FileKind::Yaml) => None,

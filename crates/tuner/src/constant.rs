@@ -1,5 +1,5 @@
-//! Finding the constants of a file: numbers and flags that are given to a name on a line of their own. What changes while
-//! the program runs is none, and neither is what it would be idle or unfair to tune.
+//! Constants of a file: numbers and flags assigned to a name on a line of their own. Skips
+//! variables that the program changes, and names that are useless or unfair to tune.
 
 use super::code_mask::mask_code;
 use super::file_kind::FileKind;
@@ -9,38 +9,38 @@ use super::{json, toml_yaml};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The longest name that is taken.
+/// Maximum length of a name.
 const MAX_NAME_CHARS: usize = 40;
-/// The longest literal.
+/// Maximum length of a literal.
 const MAX_LITERAL_BYTES: usize = 16;
-/// Names that end like this say nothing about how good the code is: a lucky seed is no improvement.
+/// Name endings without relation to the quality of the code: a lucky seed is no improvement.
 const UNTUNABLE_NAMES: [&str; 6] = ["seed", "random_state", "version", "edition", "port", "schema"];
 
-/// A constant of a file.
+/// Constant of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Constant {
-    /// Which one.
+    /// Id of the constant.
     pub id: ConstantId,
-    /// What stands there.
+    /// Literal as written.
     pub text: String,
-    /// The same, understood.
+    /// Parsed literal.
     pub literal: Literal,
-    /// Where it stands: bytes of the file.
+    /// Position of the literal in the file, in bytes.
     pub span: Range<usize>,
 }
 
-/// What tells one constant from all others.
+/// Id of a constant among all files.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConstantId {
-    /// The file's path, with `/`.
+    /// Path of the file, with `/`.
     pub file: String,
-    /// Its name, with those of the tables around it: `train.rate`.
+    /// Name, prefixed with those of the enclosing tables: `train.rate`.
     pub name: String,
-    /// The how many-th of that name in the file, counted from 1; case does not count.
+    /// Number among the constants of that name in the file, counted from 1, ignoring case.
     pub nth: u32,
 }
 
-/// The constants of a file, in their order.
+/// Finds the constants of a file, in order.
 #[must_use]
 pub fn find_constants(file: &str, text: &str) -> Vec<Constant> {
     let Some(kind) = FileKind::from_path(file) else { return Vec::new() };
@@ -72,7 +72,7 @@ pub fn find_constants(file: &str, text: &str) -> Vec<Constant> {
     constants
 }
 
-/// Whether a name can be said in an idea.
+/// Returns true if a name can be written in an idea.
 fn is_valid_name(name: &str) -> bool {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '$' | '/' | ' ');
     !name.trim().is_empty() && name.chars().count() <= MAX_NAME_CHARS && name.chars().all(plain)
@@ -83,7 +83,7 @@ fn is_untunable(name: &str) -> bool {
     UNTUNABLE_NAMES.iter().any(|idle| last == *idle || last.ends_with(&format!("_{idle}")))
 }
 
-/// Whether the code counts with a name: `x += 1`, `x++`.
+/// Returns true if the code updates the variable, as in `x += 1` or `x++`.
 fn is_changed_later(mask: &str, name: &str) -> bool {
     let word = |c: char| c.is_alphanumeric() || c == '_';
     mask.match_indices(name).any(|(at, _)| {
@@ -106,7 +106,7 @@ fn find_in_code(mask: &str, kind: FileKind) -> Vec<NamedSpan> {
     found
 }
 
-/// The name that a line of code gives a value to, and what it gives.
+/// Parses an assignment in a line of code into name and value.
 fn parse_assignment(line: &str, kind: FileKind) -> Option<(&str, &str)> {
     let line = line.trim();
     if let Some(rest) = line.strip_prefix("#define ").filter(|_| kind == FileKind::CLike) {
@@ -122,14 +122,14 @@ fn parse_assignment(line: &str, kind: FileKind) -> Option<(&str, &str)> {
     Some((Some(name.trim_end()).filter(|name| is_dotted_name(name))?, value))
 }
 
-/// `"name": value`, as in a dictionary.
+/// Parses `"name": value`, as in a dictionary.
 fn parse_quoted_key(line: &str) -> Option<(&str, &str)> {
     let quote = line.chars().next().filter(|c| matches!(c, '"' | '\''))?;
     let (name, rest) = line.get(1..)?.split_once(quote)?;
     Some((name, rest.trim_start().strip_prefix(':')?))
 }
 
-/// The name in `pub const NAME: f64`, `static double name` or `self.name: float`.
+/// Returns the name in `pub const NAME: f64`, `static double name` or `self.name: float`.
 fn assigned_name(before: &str, kind: FileKind) -> Option<&str> {
     let before = before.trim_end().trim_end_matches(':').trim_end();
     let target = before.split_once(": ").map_or(before, |(target, _type)| target.trim_end());
@@ -149,7 +149,7 @@ fn assigned_name(before: &str, kind: FileKind) -> Option<&str> {
     Some(name).filter(|name| fits && is_dotted_name(name))
 }
 
-/// A name, or several with points between.
+/// Returns true for a name, or several separated by points.
 fn is_dotted_name(text: &str) -> bool {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '$');
     let digit_first = text.starts_with(|c: char| c.is_ascii_digit() || c == '.');

@@ -1,5 +1,5 @@
-//! What is known about one constant: which values it has had, and how much better or worse each is than the present one.
-//! Outcomes are differences; newer ones count before older ones. From that follow the values that are worth trying next.
+//! Response curve of one constant: the gain of each tried value over the present one, and the
+//! values to try next. Outcomes are differences; newer ones take precedence.
 
 use super::axis::ValueAxis;
 use super::constant::Constant;
@@ -8,22 +8,22 @@ use super::history::{TrialOutcome, TunerTrial};
 use super::literal::Literal;
 use std::collections::BTreeMap;
 
-/// The first step along an axis: a factor of 2.
+/// First step along an axis: a factor of 2.
 const FIRST_STEP: f64 = 0.7;
-/// How much further the next step goes after one that paid.
+/// Growth of the step after one that improved the score.
 const STEP_GROWTH: f64 = 1.6;
-/// No step is longer.
+/// Maximum step.
 const MAX_STEP: f64 = 2.4;
-/// No step is shorter.
+/// Minimum step.
 const MIN_STEP: f64 = 0.02;
-/// A place this near to a known one, as a part of the gap that it is in, teaches nothing.
+/// Minimum distance of a new position from a known one, as a share of the gap between known ones.
 const MIN_GAP_SHARE: f64 = 0.12;
-/// So many values make a parabola that is better than one through three of them.
+/// Minimum number of values for a fitted parabola to replace the one through three of them.
 const MIN_FITTED_VALUES: usize = 4;
-/// How much of a slope is expected to go on.
+/// Share of a slope that is expected to continue.
 const SLOPE_PERSISTENCE: f64 = 0.5;
 
-/// A constant and what is known about its values.
+/// Constant with its tried values.
 #[derive(Debug)]
 pub(super) struct ConstantCurve<'a> {
     pub(super) constant: &'a Constant,
@@ -31,11 +31,11 @@ pub(super) struct ConstantCurve<'a> {
     steps: Vec<CurveStep>,
     points: Vec<CurvePoint>,
     parabola: [f64; 2],
-    /// Whether anything that was tried had an effect.
+    /// Effect of the constant so far.
     pub(super) effect: ConstantEffect,
 }
 
-/// Whether a constant does anything.
+/// Effect of a constant on the score.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ConstantEffect {
     Untried,
@@ -47,31 +47,31 @@ pub(super) enum ConstantEffect {
 struct CurvePoint {
     value: f64,
     place: f64,
-    /// How much better than the present value; none where there was no result.
+    /// Gain over the present value; `None` if there was no result.
     gain: Option<f64>,
 }
 
-/// A value that is worth trying.
+/// Value to try next.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ProposedValue {
     pub(super) to: String,
-    /// How much better the score may become.
+    /// Expected gain over the present value.
     pub(super) expected_gain: f64,
     pub(super) reason: ProposalReason,
 }
 
-/// Why a value is worth trying.
+/// Reason to try a value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum ProposalReason {
-    /// Nothing is known.
+    /// No value was tried yet.
     First,
-    /// It paid elsewhere and is not here yet.
+    /// Improved the score on another node and is not the present value here.
     Join { gain: f64 },
-    /// On in the direction that paid, beyond this value.
+    /// Continues in the direction that improved the score, beyond this value.
     Further { beyond: f64, gain: f64 },
-    /// Away from a value that did not pay.
+    /// Moves away from a value that was worse or failed.
     Back { from: f64, loss: Option<f64> },
-    /// Between two values, near the best known one.
+    /// Lies between two values, near the best known one.
     Between { low: f64, high: f64, best: f64 },
 }
 
@@ -96,7 +96,7 @@ impl<'a> ConstantCurve<'a> {
         Self { constant, axis, steps, points, parabola: [0.0; 2], effect: matters }
     }
 
-    /// The outcomes in which the score moved: node, places from the present one on, and by how much.
+    /// Returns the outcomes that moved the score: node, positions from the present one, and gain.
     pub(super) fn score_moves(&self) -> impl Iterator<Item = (u32, [f64; 2], f64)> {
         let here = self.axis.position_of(self.present_value());
         self.steps.iter().filter_map(move |step| {
@@ -108,7 +108,7 @@ impl<'a> ConstantCurve<'a> {
         })
     }
 
-    /// Corrects the outcomes, now that it is known how lucky nodes were.
+    /// Corrects the outcomes for the estimated luck of the nodes.
     pub(super) fn correct_for_luck(&mut self, parabola: [f64; 2], luck: &BTreeMap<u32, f64>) {
         for step in &mut self.steps {
             if let TrialOutcome::Moved(gain) = &mut step.outcome {
@@ -119,7 +119,7 @@ impl<'a> ConstantCurve<'a> {
         self.points = known_points(self.present_value(), &self.steps, self.axis);
     }
 
-    /// Values that are worth trying, the most promising first. The sign says which way an untried one goes.
+    /// Returns the values to try next, best first. `sign` directs the first step of an untried one.
     pub(super) fn proposed_values(&self, sign: f64) -> Vec<ProposedValue> {
         let mut aims = match self.effect {
             ConstantEffect::Untried => self.first_values(sign),
@@ -169,7 +169,7 @@ impl<'a> ConstantCurve<'a> {
         aims
     }
 
-    /// Whether a value was never tried, or paid when it was tried last.
+    /// Returns true if a value was never tried, or improved the score when tried last.
     fn can_retry(&self, value: f64) -> bool {
         let last = self.steps.iter().find(|step| step.to.total_cmp(&value).is_eq());
         last.is_none_or(|step| step.paid)
@@ -181,7 +181,7 @@ impl<'a> ConstantCurve<'a> {
         known.max_by(|(.., a), (.., b)| a.total_cmp(b))
     }
 
-    /// On from the best value, away from its only neighbour.
+    /// Proposes a value beyond the best one, away from its only neighbour.
     fn value_beyond(
         &self,
         best: &CurvePoint,
@@ -208,7 +208,7 @@ impl<'a> ConstantCurve<'a> {
         })
     }
 
-    /// Where a parabola through three values is highest, or the middle of the wider gap.
+    /// Proposes the peak of a parabola through three values, or the middle of the wider gap.
     fn values_between(
         &self,
         low: &CurvePoint,
@@ -238,7 +238,7 @@ impl<'a> ConstantCurve<'a> {
         peak.or_else(|| aim(middle?, gain)).into_iter().collect()
     }
 
-    /// Where the parabola through all outcomes is highest, seen from the best value, and how much higher.
+    /// Returns the peak of the fitted parabola relative to the best value, and its height above it.
     fn fitted_peak(
         &self,
         best: &CurvePoint,
@@ -254,7 +254,7 @@ impl<'a> ConstantCurve<'a> {
             .then_some((top - best.place, rise.max(0.0)))
     }
 
-    /// The value at a place as it would be written, if it is new. A whole number moves by 1 at least.
+    /// Formats the value at a position, if it is new. A whole number moves by at least 1.
     fn new_value_at(&self, place: f64, sign: f64) -> Option<String> {
         let literal = &self.constant.literal;
         let read = |text: &str| self.parse_value(text);
@@ -282,8 +282,8 @@ fn parse_literal_value(text: &str, file: &str) -> Option<f64> {
     Some(Literal::parse(text, FileKind::from_path(file)?)?.value())
 }
 
-/// How far from the middle of three values a parabola through them is highest, and how much higher. The middle one is the
-/// highest of the three: the others lie so far away, and so much lower.
+/// Returns the peak of a parabola through three points relative to the middle one, and its height
+/// above it. The middle point is the highest; the others are given by distance and drop.
 fn parabola_peak(left: f64, down: f64, right: f64, up: f64) -> Option<(f64, f64)> {
     let bend = (down / left + up / right) / (left + right);
     let slope = down / left - bend * left;
@@ -296,7 +296,7 @@ struct CurveStep {
     to: f64,
     node: u32,
     outcome: TrialOutcome,
-    /// Whether it was measured to be better, lucky or not.
+    /// True if it was measured to be better, by luck or not.
     paid: bool,
 }
 
@@ -310,7 +310,8 @@ impl CurveStep {
     }
 }
 
-/// Every value that steps lead to from the present one, and those that failed. The newest steps are followed first.
+/// Returns all values that steps connect to the present one, and those that failed. Newer steps are
+/// followed first.
 fn known_points(now: f64, steps: &[CurveStep], axis: ValueAxis) -> Vec<CurvePoint> {
     let point = |value, gain| CurvePoint { value, place: axis.position_of(value), gain };
     let mut points = vec![point(now, Some(0.0))];

@@ -1,26 +1,26 @@
-//! Which files may hold constants, by name alone, and how their text is to be read. Opens nothing.
+//! Kinds of files that may hold constants, by name alone. No file is opened here.
 
-/// How a file's text is read.
+/// Language of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
-    /// Python.
+    /// Python code.
     Python,
-    /// Rust.
+    /// Rust code.
     Rust,
-    /// C and those that look like it: C++, Java, JavaScript, TypeScript, Go, C#, Kotlin, Swift.
+    /// C and similar languages: C++, Java, JavaScript, TypeScript, Go, C#, Kotlin, Swift.
     CLike,
-    /// TOML.
+    /// TOML data.
     Toml,
-    /// JSON.
+    /// JSON data.
     Json,
-    /// YAML.
+    /// YAML data.
     Yaml,
 }
 
-/// Folders that hold what nobody wrote by hand, or what judges the rest.
+/// Folders of generated or third-party files, or of tests.
 const SKIPPED_FOLDERS: [&str; 9] =
     ["node_modules", "target", "venv", "__pycache__", "dist", "build", "vendor", "test", "tests"];
-/// Files that say how a project is built, not what it does.
+/// Files that define the build of a project.
 const SKIPPED_FILES: [&str; 11] = [
     "treebeam.toml",
     "Cargo.toml",
@@ -34,11 +34,11 @@ const SKIPPED_FILES: [&str; 11] = [
     "setup.py",
     "conftest.py",
 ];
-/// The longest path.
+/// Maximum length of a path.
 const MAX_PATH_CHARS: usize = 200;
 
 impl FileKind {
-    /// The kind of a file by its name; none where it is not known.
+    /// Determines the kind of a file by its name; `None` if unknown.
     #[must_use]
     pub fn from_path(path: &str) -> Option<Self> {
         let (_, ending) = path.rsplit_once('.')?;
@@ -54,20 +54,20 @@ impl FileKind {
         })
     }
 
-    /// Whether names stand for variables, which may change while the program runs.
+    /// Returns true if names are variables, which may change while the program runs.
     pub(super) const fn is_code(self) -> bool {
         matches!(self, Self::Python | Self::Rust | Self::CLike)
     }
 }
 
-/// Whether a path can be named in an idea and in a diff as it is.
+/// Returns true if a path can be written unquoted in an idea and in a diff.
 #[must_use]
 pub fn is_plain_path(path: &str) -> bool {
     let odd = |c: char| c.is_control() || matches!(c, '`' | '"' | '\\');
     !path.is_empty() && path.chars().count() <= MAX_PATH_CHARS && !path.contains(odd)
 }
 
-/// Whether a file is looked at where nobody says which: no tests, nothing hidden, nothing that only builds or was built.
+/// Returns true if a file is searched by default: no tests, hidden files, build files or output.
 #[must_use]
 pub fn is_usual_path(path: &str) -> bool {
     let mut parts = path.split('/').rev();

@@ -1,17 +1,16 @@
-//! What a prompt tells of changes that were tried: read from the same lines that a model reads. Ideas of other kinds are
-//! passed over.
+//! History of tried changes, parsed from the prompt that a model reads. Skips other ideas.
 
 use super::change::ConstantChange;
 
-/// What heads the ideas that are in the code at hand.
+/// Heading of the ideas that are in the present code.
 const TAKEN_HEADING: &str = "=== IDEAS THAT LED HERE";
-/// What heads the others.
+/// Heading of the other tried ideas.
 const TRIED_HEADING: &str = "=== OTHER IDEAS THAT WERE TRIED";
-/// What heads those that were answered before, and refused as repeats.
+/// Heading of the ideas that were refused as repeats.
 const REPEATED_HEADING: &str = "=== YOU PROPOSED THESE";
-/// What is said of one that a budget cut off: it may be tried yet.
+/// Text of an idea that a budget cut off: it may be tried again.
 const UNFINISHED_NOTE: &str = "not tried to its end";
-/// Results that were not whole say nothing about a value, whatever their score.
+/// Gate reasons of incomplete results, whose score is not used.
 const INVALID_RESULT_REASONS: [&str; 8] = [
     "not_completed",
     "artifacts_damaged",
@@ -23,39 +22,39 @@ const INVALID_RESULT_REASONS: [&str; 8] = [
     "unrankable",
 ];
 
-/// All that a prompt tells.
+/// Tried changes that a prompt lists.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TunerHistory {
-    /// Changes with their outcomes, as they stand there.
+    /// Changes with their outcomes, in order.
     pub trials: Vec<TunerTrial>,
     /// Changes that may not be proposed again here.
     pub repeated: Vec<ConstantChange>,
 }
 
-/// A change that was tried.
+/// Change that was tried.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TunerTrial {
-    /// Which.
+    /// Change that was made.
     pub change: ConstantChange,
-    /// The number of the node that it was tried on: a larger one is newer.
+    /// Number of the node that it was tried on: a larger one is newer.
     pub node: u32,
-    /// What came of it.
+    /// Outcome of the change.
     pub outcome: TrialOutcome,
 }
 
-/// What came of a change.
+/// Outcome of a change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum TrialOutcome {
-    /// The score moved by so much; more than 0 only where the gate let it pass.
+    /// Gain of the score; positive only if the gate passed.
     Moved(f64),
-    /// Nothing changed at all.
+    /// No metric changed.
     NoEffect,
-    /// There was no result to speak of.
+    /// There was no usable result.
     Failed,
 }
 
 impl TunerHistory {
-    /// Reads a prompt.
+    /// Parses a prompt.
     #[must_use]
     pub fn from_prompt(prompt: &str) -> Self {
         let mut history = Self::default();
@@ -83,7 +82,7 @@ impl TunerHistory {
     }
 }
 
-/// Reads `: on n0001, mixed against the root, score 0.5 (n0001: 0.25), …; passed: …`.
+/// Parses `: on n0001, mixed against the root, score 0.5 (n0001: 0.25), …; passed: …`.
 fn parse_outcome(told: &str) -> (u32, TrialOutcome) {
     let node = number_after(told, "on n").unwrap_or(0);
     let scores = number_after::<f64>(told, "score ")

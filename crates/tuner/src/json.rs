@@ -1,12 +1,12 @@
-//! Constants of a JSON text: numbers and flags under a name, with the names around it. Lenient: it only finds places, and
-//! what is no JSON at all has few of them.
+//! Constants of a JSON text: numbers and flags with a key, prefixed by the enclosing keys. Lenient:
+//! text that is not JSON merely has few of them.
 
 use super::named_span::NamedSpan;
 
-/// No text goes deeper.
+/// Maximum nesting depth that is searched.
 const MAX_JSON_DEPTH: usize = 64;
 
-/// Every number and flag that has a name, in order.
+/// Finds every number and flag that has a key, in order.
 pub(super) fn find_in_json(mask: &str) -> Vec<NamedSpan> {
     let mut walk = JsonWalk { text: mask, at: 0, names: Vec::new(), name: None, found: Vec::new() };
     while walk.step().is_some() && walk.names.len() <= MAX_JSON_DEPTH {}
@@ -16,9 +16,9 @@ pub(super) fn find_in_json(mask: &str) -> Vec<NamedSpan> {
 struct JsonWalk<'a> {
     text: &'a str,
     at: usize,
-    /// The names of what is open; a list has that of its key.
+    /// Keys of the open containers; a list has that of its own key.
     names: Vec<JsonContainer<'a>>,
-    /// The name that the next value has.
+    /// Key of the next value.
     name: Option<&'a str>,
     found: Vec<NamedSpan>,
 }
@@ -53,7 +53,7 @@ impl<'a> JsonWalk<'a> {
         Some(())
     }
 
-    /// A text: a name where a colon follows.
+    /// Reads a string: a key if a colon follows.
     fn read_text(&mut self, rest: &'a str) -> Option<()> {
         let mut escaped = false;
         let end = rest.char_indices().skip(1).find(|(_, c)| {

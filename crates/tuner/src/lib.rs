@@ -1,12 +1,13 @@
-//! The agent that needs no model: it finds constants that are given to a name, proposes one change at a time, and makes the
-//! diff. Its answers follow from the prompt, the files and a seed alone. It reads no file and remembers nothing: what was
-//! tried, and what came of it, stands in the prompt, as for any agent.
+//! The agent without a model: finds named constants, proposes changes of one at a time, and makes
+//! the diffs. Its replies depend only on the prompt, the files and a seed. It opens no file and
+//! keeps no state: tried changes and their outcomes are in the prompt, as for any agent.
 //!
 //! # Layout
-//! [`file_kind`] and [`scope`] say which files are looked at; [`constant`] finds what stands there,
-//! with `code_mask`, `json` and `toml_yaml` for the languages and [`literal`] for values and their
-//! form. [`change`] is one change as a sentence and as a diff, [`history`] reads what was tried.
-//! `axis` and `curve` are what is known about one constant, [`search`] chooses among all of them.
+//! [`file_kind`] and [`scope`] choose the files; [`constant`] finds the constants in them, with
+//! [`mod@code_mask`], [`mod@json`] and [`mod@toml_yaml`] for the languages and [`literal`] for
+//! values and their form. [`change`] is one change as a sentence and as a diff, [`history`] parses
+//! what was tried. [`mod@axis`] and [`mod@curve`] model one constant, [`mod@luck_fit`] separates
+//! effects from noise, [`search`] chooses among all.
 
 pub mod change;
 pub mod constant;
@@ -29,32 +30,32 @@ use constant::Constant;
 use history::TunerHistory;
 use search::TunerProposal;
 
-/// The most ideas of one answer.
+/// Maximum number of ideas in one reply.
 const MAX_IDEAS: usize = 1000;
-/// What heads an idea.
+/// Heading of an idea.
 const IDEA_HEADING: &str = "=== IDEA ===";
-/// What heads the part of an idea that is read back.
+/// Heading of the part of an idea that is parsed.
 const REQUIRED_HEADING: &str = "REQUIRED_CHANGES:";
-/// How a prompt asks for ideas, before their number.
+/// Start of a prompt for ideas, before their number.
 const PROPOSE_PREFIX: &str = "propose ";
-/// How many constants are named when nobody asks for anything.
+/// Maximum number of constants named in a description.
 const MAX_NAMED_CONSTANTS: usize = 3;
 
-/// What a prompt wants.
+/// Request that a prompt makes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TunerRequest {
-    /// So many ideas.
+    /// Ideas, this many.
     Ideas(usize),
-    /// This change.
+    /// The diff of this change.
     Diff(ConstantChange),
-    /// Nothing that is known here: it gets to know what there is.
+    /// Anything else: the reply describes the constants.
     Description,
 }
 
-/// Reads a prompt.
+/// Parses the request of a prompt.
 ///
 /// # Errors
-/// When it asks for a change that is not one constant; in words.
+/// If it requires a change that is not one constant; as a message.
 pub fn parse_request(prompt: &str) -> Result<TunerRequest, String> {
     let first = prompt.trim_start();
     let asks = first
@@ -72,7 +73,7 @@ pub fn parse_request(prompt: &str) -> Result<TunerRequest, String> {
     }
 }
 
-/// The idea of a prompt alone, where it stands between fences; otherwise all of it.
+/// Returns the idea of a prompt if it is fenced, or else the whole prompt.
 fn idea_in(prompt: &str) -> &str {
     let inside = || {
         let (_, after) = prompt.split_once(IDEA_HEADING)?;
@@ -84,7 +85,7 @@ fn idea_in(prompt: &str) -> &str {
     inside().unwrap_or(prompt)
 }
 
-/// The lines of what an idea requires; none where nothing of the kind is there.
+/// Returns the lines that an idea requires; `None` without such a part.
 fn required_lines(prompt: &str) -> Option<Vec<&str>> {
     let mut lines = idea_in(prompt)
         .lines()
@@ -95,7 +96,7 @@ fn required_lines(prompt: &str) -> Option<Vec<&str>> {
     Some([first].into_iter().chain(rest).filter(|line| !line.is_empty()).collect())
 }
 
-/// A line without bullets and the like.
+/// Strips bullets and similar markers from a line.
 fn strip_line_markers(line: &str) -> &str {
     line.trim().trim_start_matches(['-', '*', '#', '>', ' '])
 }
@@ -121,10 +122,10 @@ fn refusal_message() -> String {
     )
 }
 
-/// Answers a prompt for so many ideas.
+/// Replies to a prompt for ideas.
 ///
 /// # Errors
-/// When there is no constant, or nothing is left to try; in words.
+/// If there is no constant, or nothing is left to try; as a message.
 pub fn propose_ideas(
     constants: &[Constant],
     prompt: &str,
@@ -157,10 +158,10 @@ fn render_idea(proposal: &TunerProposal) -> String {
     format!("IDEA: {}\nRATIONALE: {why}\n{REQUIRED_HEADING}\n- {change}\n", change.title())
 }
 
-/// What there is.
+/// Describes the constants that were found.
 ///
 /// # Errors
-/// When there is nothing; in words.
+/// If there are none; as a message.
 pub fn describe_constants(constants: &[Constant]) -> Result<String, String> {
     if constants.is_empty() {
         return Err(no_constants_message());

@@ -1,42 +1,42 @@
-//! One literal: what it is worth, and how another value is written in the same form. A number keeps its point, exponent,
-//! groups of digits, sign and suffix; it is written with no more digits than say something.
+//! Literals: their value, and other values in the same form. A number keeps its point, exponent,
+//! digit groups, sign and suffix, and gets no more digits than are significant.
 
 use super::file_kind::FileKind;
 
-/// The fewest significant digits that a new value is rounded to.
+/// Minimum number of significant digits of a new value.
 const MIN_SIGNIFICANT_DIGITS: usize = 3;
-/// The most that are believed: whole numbers of so many are exact.
+/// Maximum number of significant digits: whole numbers of this length are exact.
 const MAX_SIGNIFICANT_DIGITS: usize = 15;
 
-/// A literal.
+/// Parsed literal of a constant.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Literal {
     /// True or false.
     Flag {
-        /// Which.
+        /// Value of the flag.
         value: bool,
-        /// How the other one begins: `True` or `true`.
+        /// True for the spelling `True`, false for `true`.
         capital: bool,
     },
     /// A number.
     Number {
-        /// What it is worth.
+        /// Value of the number.
         value: f64,
-        /// How it is written.
+        /// Form of the number.
         form: NumberForm,
     },
 }
 
-/// How a number is written.
+/// Form in which a number is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NumberForm {
     kind: NumberKind,
     plus: bool,
-    /// Whether it begins with its point.
+    /// True if it begins with its point.
     bare: bool,
-    /// Whether its digits are in groups of three.
+    /// True if its digits are in groups of three.
     grouped: bool,
-    /// The fewest digits after the point.
+    /// Minimum number of digits after the point.
     decimals: usize,
     significant: usize,
     exponent: Option<ExponentForm>,
@@ -46,7 +46,7 @@ pub struct NumberForm {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NumberKind {
     Whole,
-    /// Without a point, but of a type that has one.
+    /// Floating-point by its suffix, without a point.
     WithoutPoint,
     Fraction,
 }
@@ -59,7 +59,7 @@ struct ExponentForm {
 }
 
 impl Literal {
-    /// Reads a literal that stands alone.
+    /// Parses a complete literal.
     #[must_use]
     pub fn parse(text: &str, kind: FileKind) -> Option<Self> {
         let flag = |value, capital| Some(Self::Flag { value, capital });
@@ -73,7 +73,7 @@ impl Literal {
         }
     }
 
-    /// What it is worth; a flag is 0 or 1.
+    /// Returns the value; that of a flag is 0 or 1.
     #[must_use]
     pub const fn value(&self) -> f64 {
         match self {
@@ -83,7 +83,7 @@ impl Literal {
         }
     }
 
-    /// Whether only whole numbers will do.
+    /// Returns true if only whole numbers are allowed.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         match self {
@@ -92,7 +92,7 @@ impl Literal {
         }
     }
 
-    /// Another value in the same form, rounded.
+    /// Formats another value in the same form, rounded.
     #[must_use]
     pub fn format_value(&self, value: f64) -> String {
         match self {
@@ -151,7 +151,7 @@ fn parse_number(text: &str, kind: FileKind) -> Option<Literal> {
     Some(Literal::Number { value: value + 0.0, form })
 }
 
-/// How many digits a new fraction has at least: zeros at the end are a habit, other digits are not.
+/// Returns the minimum decimals of a new value: trailing zeros are a habit, other digits are not.
 fn min_decimals(fraction: &str) -> usize {
     if fraction.ends_with('0') { fraction.len() } else { fraction.len().min(1) }
 }
@@ -160,7 +160,8 @@ fn is_digit(c: char) -> bool {
     c.is_ascii_digit() || c == '_'
 }
 
-/// Digits before a point: no leading zero, which means another base in some languages, and groups of three or none.
+/// Checks the digits before a point: no leading zero, which means another base in some languages,
+/// and groups of three or none.
 fn is_whole_part(whole: &str, fraction: Option<&str>) -> bool {
     if whole.is_empty() {
         return fraction.is_some_and(|digits| !digits.is_empty());
@@ -172,7 +173,7 @@ fn is_whole_part(whole: &str, fraction: Option<&str>) -> bool {
     in_groups && (whole == "0" || !whole.starts_with('0'))
 }
 
-/// The exponent, as it is and as a form, and what comes after it.
+/// Parses the exponent, as text and as form, and returns the rest too.
 fn parse_exponent(text: &str) -> Option<(Option<(&str, ExponentForm)>, &str)> {
     let Some(rest) = text.strip_prefix(['e', 'E']) else { return Some((None, text)) };
     let digits = rest.strip_prefix(['-', '+']).unwrap_or(rest);
@@ -218,7 +219,7 @@ impl NumberForm {
         format!("{sign}{size}{exponent}{}", self.suffix)
     }
 
-    /// A size without an exponent.
+    /// Formats a positive number without an exponent.
     fn format_plain(&self, size: f64) -> String {
         let shortest = size.to_string();
         let (whole, fraction) = shortest.split_once('.').unwrap_or((&shortest, ""));
@@ -242,7 +243,7 @@ impl ExponentForm {
     }
 }
 
-/// Digits in groups of three.
+/// Groups digits by three.
 fn group_with_underscores(digits: &str) -> String {
     let mut text = String::new();
     for (place, digit) in digits.chars().enumerate() {

@@ -1,12 +1,12 @@
-//! What the noise of measurements hides: a node that was kept for its luck makes all that is tried on it look worse. All
-//! outcomes together, with a parabola for each constant, tell luck and effect apart. Least squares, nothing more.
+//! Separation of luck and effect by least squares: one parabola per constant, one offset per node.
+//! A node that was kept for its luck makes everything tried on it look worse.
 
-/// How much is known beforehand of a parabola, against one outcome.
+/// Weight of the prior on a parabola, relative to one outcome.
 const PARABOLA_PRIOR: f64 = 0.05;
-/// How much is known beforehand of a node's luck.
+/// Weight of the prior on a node's luck.
 const LUCK_PRIOR: f64 = 1.0;
 
-/// One outcome: a constant went from a place to another on a node, and the score moved by so much.
+/// Outcome of one change: constant, node, positions and gain of the score.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FitSample {
     pub(super) constant: usize,
@@ -16,16 +16,16 @@ pub(super) struct FitSample {
     pub(super) gain: f64,
 }
 
-/// What was told apart.
+/// Estimated effects and luck.
 #[derive(Clone, Debug)]
 pub(super) struct LuckFit {
-    /// By constant: slope and bend of its parabola.
+    /// Slope and bend of each constant's parabola.
     pub(super) parabolas: Vec<[f64; 2]>,
-    /// By node: how much better it was measured than it is.
+    /// Excess of each node's measured score over its true one.
     pub(super) luck: Vec<f64>,
 }
 
-/// Fits so many constants and nodes.
+/// Fits the parabolas of all constants and the luck of all nodes.
 pub(super) fn fit_luck(samples: &[FitSample], constants: usize, nodes: usize) -> LuckFit {
     let size = 2 * constants + nodes;
     let mut matrix = vec![vec![0.0; size + 1]; size];
@@ -60,7 +60,7 @@ pub(super) fn fit_luck(samples: &[FitSample], constants: usize, nodes: usize) ->
     }
 }
 
-/// Solves a system whose last column is its right side. Its diagonal is never 0: what is known beforehand is in it.
+/// Solves a linear system whose last column is its right side. Priors keep its diagonal from 0.
 fn solve_linear_system(mut matrix: Vec<Vec<f64>>) -> Vec<f64> {
     for at in 0..matrix.len() {
         let Some(pivot) = matrix.get(at).cloned() else { continue };
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn luck_and_effect_are_told_apart() {
-        // Three constants, each highest at 1; the second node was measured better by 0.3 than it is.
+        // Three constants, each highest at 1; the second node was measured 0.3 too high.
         let height = |place: f64| 0.2 * place - 0.1 * place * place;
         let mut samples = Vec::new();
         for constant in 0..3 {

@@ -1,15 +1,15 @@
-//! Which files the tuner looks at: those that the user names, or else the usual ones, and never what is protected.
+//! Files that the tuner searches: those the user names, or the usual ones, never protected ones.
 
 use super::file_kind::{FileKind, is_plain_path, is_usual_path};
 use treebeam_core::policy;
 use treebeam_core::protect::{BadGlob, ProtectedPaths};
 
-/// Before the protected paths in a generator's prompt, on one line.
+/// Start of the line of protected paths in a generator's prompt.
 const PROTECTED_LINE_PREFIX: &str = "- do not touch: ";
-/// What heads them in a coder's, one below the other.
+/// Heading of the list of protected paths in a coder's prompt.
 const PROTECTED_LIST_HEADING: &str = "=== DO NOT TOUCH ===";
 
-/// The files that may be looked at.
+/// Files that the tuner may search.
 #[derive(Clone, Debug)]
 pub struct TunerScope {
     named: Option<ProtectedPaths>,
@@ -17,10 +17,11 @@ pub struct TunerScope {
 }
 
 impl TunerScope {
-    /// Files that match one of these globs, or the usual ones where there are none, but for what a prompt protects.
+    /// Creates the scope of these globs, or of the usual files without any, minus the paths that a
+    /// prompt protects.
     ///
     /// # Errors
-    /// When there is something that is no glob.
+    /// If something is not a glob.
     pub fn new(files: &[String], prompt: &str) -> Result<Self, BadGlob> {
         let named = if files.is_empty() { None } else { Some(ProtectedPaths::new(files)?) };
         Ok(Self {
@@ -31,7 +32,7 @@ impl TunerScope {
         })
     }
 
-    /// Whether a file is looked at.
+    /// Returns true if a file is searched.
     #[must_use]
     pub fn contains(&self, path: &str) -> bool {
         let wanted =
@@ -39,14 +40,14 @@ impl TunerScope {
         wanted && self.can_change(path)
     }
 
-    /// Whether a file that an idea names may be changed.
+    /// Returns true if a file that an idea names may be changed.
     #[must_use]
     pub fn can_change(&self, path: &str) -> bool {
         is_plain_path(path) && FileKind::from_path(path).is_some() && !self.protected.covers(path)
     }
 }
 
-/// The globs that a prompt says are not to be touched.
+/// Parses the globs that a prompt protects.
 fn parse_protected_globs(prompt: &str) -> Vec<String> {
     let mut globs = Vec::new();
     let mut listed = false;

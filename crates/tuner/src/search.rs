@@ -1,5 +1,5 @@
-//! Which changes to propose next, from all constants and all that was tried: each constant once, then those from which
-//! most may be hoped for. A function of its arguments: the same question has the same answer.
+//! Choice of the next changes among all constants: each constant once, then those with the highest
+//! expected gain. Deterministic in its arguments.
 
 use super::change::ConstantChange;
 use super::constant::{Constant, ConstantId};
@@ -10,16 +10,16 @@ use std::collections::BTreeMap;
 use treebeam_core::id::Sha256;
 use treebeam_core::num::Finite;
 
-/// A change and why.
+/// Proposed change with its reason.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TunerProposal {
-    /// What to do.
+    /// Change to make.
     pub change: ConstantChange,
-    /// Why, in a sentence.
+    /// Reason in one sentence.
     pub why: String,
 }
 
-/// The changes to try next, the best first; fewer than wanted where nothing is left.
+/// Proposes the next changes, best first; fewer than `wanted` if nothing else is left.
 #[must_use]
 pub fn propose_changes(
     constants: &[Constant],
@@ -49,7 +49,7 @@ pub fn propose_changes(
         .collect()
 }
 
-/// Tells what the constants do from the luck of the nodes that they were tried on.
+/// Separates the effects of the constants from the luck of the nodes they were tried on.
 fn separate_luck(curves: &mut [(u32, ConstantCurve<'_>)]) {
     let tried = curves
         .iter_mut()
@@ -77,10 +77,10 @@ fn separate_luck(curves: &mut [(u32, ConstantCurve<'_>)]) {
     }
 }
 
-/// One thing that could be done.
+/// Candidate for a proposal.
 struct TunerChoice<'a> {
     curve: &'a ConstantCurve<'a>,
-    /// Whether it is the constant's first choice, or a later one.
+    /// Rank among the constant's own choices, from 0.
     rank: usize,
     aim: ProposedValue,
 }
@@ -89,14 +89,14 @@ fn is_repeated(history: &TunerHistory, id: &ConstantId, aim: &ProposedValue) -> 
     history.repeated.iter().any(|change| change.is_about(id) && change.to == aim.to)
 }
 
-/// A number that stays the same for a constant and a seed.
+/// Draws a number that is fixed for a constant and a seed.
 fn draw_for_constant(seed: u64, id: &ConstantId) -> u32 {
     let text = format!("{seed}\0{}\0{}\0{}", id.file, id.name, id.nth);
     let digest = Sha256::hash_bytes(text.as_bytes()).to_string();
     digest.get(..8).and_then(|digits| u32::from_str_radix(digits, 16).ok()).unwrap_or(0)
 }
 
-/// While there are constants that nobody has tried, they get half of the places at least.
+/// Orders the choices. Untried constants get at least half of the places while there are any.
 fn order_choices<'a>(options: Vec<TunerChoice<'a>>, wanted: usize) -> Vec<TunerChoice<'a>> {
     let mut ranks: [Vec<TunerChoice<'a>>; 5] = Default::default();
     for option in options {
@@ -141,7 +141,7 @@ impl TunerChoice<'_> {
     }
 }
 
-/// Why, in a sentence.
+/// Explains the reason in one sentence.
 fn explain_reason(name: &str, reason: &ProposalReason) -> String {
     let shown = |number: f64| Finite::new(number).map_or_else(String::new, Finite::to_short_string);
     match reason {

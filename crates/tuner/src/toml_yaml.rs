@@ -1,9 +1,9 @@
-//! Constants of TOML and YAML: a name, a value, and nothing else on a line; tables and indentation give the names around
-//! it. Values within values (inline tables, flow mappings, lists) are left alone.
+//! Constants of TOML and YAML: lines with only a name and a value, prefixed by tables or
+//! indentation. Nested values (inline tables, flow mappings, lists) are skipped.
 
 use super::named_span::{NamedSpan, lines_with_offsets, span_of_part};
 
-/// Every value under a name in a TOML text whose comments are blank.
+/// Finds every value with a name in a TOML text whose comments are blank.
 pub(super) fn find_in_toml(mask: &str) -> Vec<NamedSpan> {
     let mut found = Vec::new();
     let mut table = String::new();
@@ -26,13 +26,13 @@ pub(super) fn find_in_toml(mask: &str) -> Vec<NamedSpan> {
     found
 }
 
-/// A name without its quotes and the blanks around it.
+/// Strips quotes and surrounding blanks from a name.
 fn strip_quotes(name: &str) -> String {
     let part = |part: &str| part.trim().trim_matches(['"', '\'']).to_owned();
     name.split('.').map(part).collect::<Vec<_>>().join(".")
 }
 
-/// Every value under a name in a YAML text.
+/// Finds every value with a name in a YAML text.
 pub(super) fn find_in_yaml(mask: &str) -> Vec<NamedSpan> {
     let mut found = Vec::new();
     let mut around: Vec<(usize, String)> = Vec::new();
@@ -42,7 +42,7 @@ pub(super) fn find_in_yaml(mask: &str) -> Vec<NamedSpan> {
         if text.trim().is_empty() {
             continue;
         }
-        // What stands after `- ` belongs to an item, and is further in than the dash.
+        // Text after `- ` belongs to an item, and is indented further than the dash.
         let body = text.trim_start_matches([' ', '-']);
         let indent = text.len() - body.len();
         let outer = text.len() - text.trim_start_matches(' ').len();
@@ -77,7 +77,7 @@ fn split_key_value(body: &str) -> Option<(&str, &str)> {
     (is_key && plain).then_some((name, value.trim()))
 }
 
-/// A line without its comment, which comes after a blank.
+/// Strips the comment of a line, which follows a blank.
 fn strip_comment(line: &str) -> &str {
     if line.trim_start().starts_with('#') {
         return "";

@@ -1,4 +1,4 @@
-//! What is found in a text of each kind, as `name=literal`, and what is not.
+//! Constants found in a text of each kind, as `name=literal`, and text that has none.
 
 use super::*;
 

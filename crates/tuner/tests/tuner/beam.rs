@@ -1,5 +1,5 @@
-//! A beam over the values of one file, as a run makes it: so many ideas on each node, what is better than its parent goes
-//! on, the best of a depth are the next nodes; where none is, the same nodes are expanded again.
+//! Beam search over the values of one file, as in a run. Ideas better than their parent compete,
+//! and the best of a depth become nodes; if there is none, the same nodes are expanded again.
 
 use super::objective::{Dice, RANGE, ROOT, World};
 use treebeam_tuner::change::ConstantChange;
@@ -47,13 +47,13 @@ pub(crate) fn changed(text: &str, change: &ConstantChange) -> String {
     format!("{}{}{}", &text[..span.start], change.to, &text[span.end..])
 }
 
-/// The true loss of the node that a run would call its best.
+/// True loss of the node that a run would call its best.
 pub(crate) fn tuned(world: &World, seed: u64, beam: Beam) -> f64 {
     let best = search(world, seed, beam, |_, _| {});
     world.loss(&place(&best.text))
 }
 
-/// Runs the beam; each node is shown with what is proposed for it.
+/// Runs the beam; `shown` gets each node with its proposals.
 pub(crate) fn search(
     world: &World,
     seed: u64,
@@ -109,7 +109,7 @@ pub(crate) fn search(
     best
 }
 
-/// The true loss of the best of so many places, chosen by what was measured; the root is one to choose from.
+/// True loss of the best of `evals` random places, chosen by measured loss, or of the root.
 pub(crate) fn random_search(world: &World, seed: u64, evals: usize) -> f64 {
     let mut dice = Dice::new(seed, 29);
     let origin = [0.0; 6];

@@ -1,5 +1,4 @@
-//! The tuner as a search: driven as a beam drives it, on objectives whose optimum is known, against random search; and what
-//! it promises whatever the objective.
+//! Tests of the tuner: in a beam against random search, on objectives with a known optimum.
 
 #![cfg(test)]
 #![expect(clippy::disallowed_methods, reason = "how many seeds to run stands in the environment")]
@@ -12,15 +11,15 @@ use beam::{Beam, random_search, tuned};
 use objective::{Objective, Optimum};
 use std::ops::Range;
 
-/// How many evals both have.
+/// Number of evals of both searches.
 const EVALS: usize = 60;
-/// The standard deviation of a measurement, as a part of the root's loss.
+/// Standard deviation of a measurement, as a share of the root's loss.
 const NOISE: f64 = 0.05;
 
-/// What became of so many comparisons.
+/// Results of several comparisons.
 struct Figures {
     wins: u64,
-    /// The mean logarithms of the tuner's true losses, and of random search's.
+    /// Mean logarithms of the true losses, of the tuner and of random search.
     ours: f64,
     theirs: f64,
 }
@@ -57,7 +56,7 @@ fn it_beats_random_search_in_16_of_20_seeds() {
     }
 }
 
-/// Ten times 20 seeds on which no choice in the search was ever made.
+/// Ten times 20 seeds that were never used to tune the search.
 #[test]
 fn it_does_so_on_seeds_that_nobody_has_looked_at() {
     if std::env::var_os("TREEBEAM_CAMPAIGN").is_none() {
@@ -78,7 +77,7 @@ fn it_does_so_on_seeds_that_nobody_has_looked_at() {
     }
 }
 
-/// The whole table, with many seeds: it is for people, and asserts little.
+/// Prints the whole table, with many seeds, for people; asserts little.
 #[test]
 fn figures() {
     if std::env::var_os("TREEBEAM_CAMPAIGN").is_none() {

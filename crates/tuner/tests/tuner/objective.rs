@@ -1,33 +1,34 @@
-//! Objectives with six parameters of different sizes. All are smooth, lower is better, and the root is not the optimum.
+//! Objectives with six parameters of different sizes. All are smooth; lower is better; the root is
+//! not the optimum.
 
 use rand_pcg::Lcg64Xsh32;
 use rand_pcg::rand_core::Rng as _;
 
-/// What a random search may choose from: a factor of 10 either way from the root, as logarithms.
+/// Range of random search: a factor of 10 either way from the root, as a logarithm.
 pub(crate) const RANGE: f64 = std::f64::consts::LN_10;
 /// A factor of 5 either way.
 const NEAR: f64 = 1.609_438;
-/// The root's values. None is so near below 1 that the tuner, for which fractions below 1 stay below it, had less to choose
-/// from than a random search.
+/// Values of the root. None is close below 1, where the tuner would have a smaller range than
+/// random search: it keeps fractions below 1.
 pub(crate) const ROOT: [&str; 6] = ["1e-4", "0.01", "1.5", "8.0", "120.0", "1.0e+04"];
 
-/// What is to be minimised.
+/// Function to minimise.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Objective {
-    /// All parameters count alike.
+    /// All parameters have the same weight.
     Bowl,
-    /// Some count 25 times as much as others.
+    /// Some parameters have 25 times the weight of others.
     Uneven,
     /// The best value of each depends on its neighbour's, as in Rosenbrock's function.
     Valley,
-    /// Two of them do nothing.
+    /// Two parameters have no effect.
     TwoIdle,
 }
 
-/// Where the optimum is.
+/// Distance of the optimum from the root.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Optimum {
-    /// At most a factor of 5 from the root: somebody has chosen its values.
+    /// At most a factor of 5 from the root, as if its values had been chosen.
     Near,
     /// Anywhere in the range of random search.
     Anywhere,
@@ -47,7 +48,7 @@ impl Objective {
     }
 }
 
-/// An objective with its optimum and noise.
+/// Objective with its optimum and noise.
 pub(crate) struct World {
     objective: Objective,
     target: [f64; 6],
@@ -55,7 +56,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// The true loss at a place, given as logarithms of factors from the root.
+    /// True loss at a place, given as logarithms of factors from the root.
     pub(crate) fn loss(&self, x: &[f64; 6]) -> f64 {
         let off: Vec<f64> = x.iter().zip(self.target).map(|(x, t)| x - t).collect();
         let squares = |weights: [f64; 6]| -> f64 {
@@ -74,13 +75,13 @@ impl World {
         }
     }
 
-    /// What a sweep measures.
+    /// Loss as a sweep measures it, with noise.
     pub(crate) fn measured(&self, x: &[f64; 6], root: f64, dice: &mut Dice) -> f64 {
         self.loss(x) + self.noise * root * dice.normal()
     }
 }
 
-/// Repeatable chance.
+/// Reproducible random numbers.
 pub(crate) struct Dice(Lcg64Xsh32);
 
 impl Dice {

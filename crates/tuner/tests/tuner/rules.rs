@@ -1,5 +1,4 @@
-//! What the tuner promises whatever the objective: no repeats, each constant before any is looked at closer, the same answer
-//! to the same question.
+//! Guarantees of the tuner: no repeats, every constant before refining any, deterministic replies.
 
 use super::beam::{Beam, search};
 use super::objective::{Objective, Optimum};
@@ -21,7 +20,8 @@ fn a_branch_is_never_asked_for_the_same_twice() {
                     let before = node.history.trials.iter();
                     let before = before.filter(|trial| trial.change.id == change.id);
                     let newest = before.rev().find(|trial| trial.change.to == change.to);
-                    // What paid on a node that is left may be joined with what was taken instead.
+                    // A change that improved a node outside this branch may be joined with what was
+                    // taken.
                     let joins = |trial: &TunerTrial| {
                         trial.node != node.id
                             && matches!(trial.outcome, TrialOutcome::Moved(gain) if gain > 0.0)
@@ -38,7 +38,7 @@ fn many() -> Vec<Constant> {
     find_constants("many.toml", &text)
 }
 
-/// Asks again and again on one node; every answer is worse by something, or fails.
+/// Requests proposals repeatedly on one node; every outcome is slightly worse, or fails.
 fn asked(constants: &[Constant], wanted: usize, rounds: usize, seed: u64) -> Vec<TunerProposal> {
     let (mut history, mut all) = (TunerHistory::default(), Vec::new());
     for _ in 0..rounds {
