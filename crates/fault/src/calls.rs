@@ -1,5 +1,5 @@
-//! The calls of the C library whose place is taken: each names its operation, lets the plan have its say, and makes the
-//! system call. Only those that `std` and `rustix` use are here.
+//! Replacements of the C library's calls: each names its operation, applies the plan and makes the
+//! system call. Only calls that `std` and `rustix` use are here.
 
 #![expect(unsafe_code, reason = "these are the C library's own signatures, and raw system calls")]
 
@@ -17,7 +17,7 @@ use libc::{
 use std::ffi::CStr;
 use std::io;
 
-/// What a call is to do.
+/// How much of a call is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CallShare {
     All,
@@ -33,7 +33,7 @@ impl CallShare {
     }
 }
 
-/// Makes a call, or does to it what the plan says. A call that cannot be halved does nothing when it is to be.
+/// Makes a call, or applies the plan's fault to it. A half of an indivisible call is no call.
 fn intercept_call(
     see: impl FnOnce(&FaultRoot) -> Option<FileOperation>,
     make: impl Fn(CallShare) -> Option<c_long>,
@@ -93,7 +93,7 @@ fn intercept_call(
     }
 }
 
-/// Removes a name, past everything here.
+/// Removes a name with a system call that the plan does not see.
 fn unlink_directly(path: &std::path::Path) {
     use std::os::unix::ffi::OsStrExt as _;
     let Ok(path) = std::ffi::CString::new(path.as_os_str().as_bytes()) else { return };
@@ -117,12 +117,12 @@ fn kill_self() -> ! {
     }
 }
 
-/// The path that a caller gave.
+/// Returns the caller's path as a C string.
 ///
 /// # Safety
-/// It ends with a zero, and is not changed meanwhile: what the C library asks of its callers, too.
+/// The path ends with a zero and is not changed meanwhile, as the C library demands it, too.
 unsafe fn path_from_ptr<'a>(path: *const c_char) -> &'a CStr {
-    // SAFETY: see above.
+    // SAFETY: the caller keeps this function's own contract.
     unsafe { CStr::from_ptr(path) }
 }
 
@@ -131,19 +131,18 @@ fn to_c_int(answer: c_long) -> c_int {
     answer as c_int
 }
 
-/// A system call that is made whole or not at all; the arguments are those of the C library's caller, who answers for
-/// them.
+/// Builds an indivisible system call; the C library's caller answers for its arguments.
 macro_rules! whole {
     ($($argument:expr),+) => {
-        // SAFETY: the arguments come unchanged from a caller who wanted this very call.
+        // SAFETY: the arguments come unchanged from a caller who asked for this very call.
         |share: CallShare| (share == CallShare::All).then(|| unsafe { syscall($($argument),+) })
     };
 }
 
-/// A system call with a length that can be halved.
+/// Builds a system call with a length that can be halved.
 macro_rules! partly {
     ($share:ident, $($argument:expr),+) => {
-        // SAFETY: the arguments come from a caller who wanted this very call; less of a buffer is still a part of it.
+        // SAFETY: a caller asked for this very call with these arguments; half a buffer fits.
         |$share: CallShare| Some(unsafe { syscall($($argument),+) })
     };
 }
@@ -161,7 +160,7 @@ fn open_at(folder: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_
     to_c_int(intercept_call(see, whole!(SYS_openat, folder, path, flags, mode)))
 }
 
-// The C library's own take a variable number of arguments; the mode is in the same register either way.
+// The C library's own functions are variadic; the mode is in the same register either way.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn open(path: *const c_char, flags: c_int, mode: mode_t) -> c_int {
     open_at(AT_FDCWD, path, flags, mode)

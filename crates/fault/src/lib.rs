@@ -1,13 +1,13 @@
-//! Faults at chosen moments, for tests only: a library that `LD_PRELOAD` puts between the unchanged program and the C
-//! library. It counts the program's operations on files, writes them down, and kills the program, fails an operation or
-//! does half of it where its plan says so. On other systems than Linux it is empty.
+//! Faults at chosen moments, for tests only: a library for `LD_PRELOAD` in front of the C library.
+//! It counts and logs the unchanged program's operations on files, and kills the program, fails an
+//! operation or does half of it where its plan says so. It is empty on systems other than Linux.
 //!
-//! The program must touch files through the C library (as `std` does), because a system call that is made directly is
-//! not seen here. Children are left alone. Nothing links to this crate: tests load its library, `testkit::fault` says how.
+//! The program must touch files through the C library, as `std` does: direct system calls are not
+//! seen. Children are left alone. Nothing links to this crate: tests load it by `testkit::fault`.
 //!
 //! # Layout
-//! [`plan`] says what happens when, `operation` which operation a call is, `record` writes it down,
-//! `calls` are the calls that are taken the place of, `direct_calls` those that the library makes itself.
+//! [`plan`] holds the rules, [`mod@operation`] names the operation of a call, [`mod@record`] counts
+//! and logs operations, [`mod@calls`] replaces the C library's calls.
 
 pub mod plan;
 

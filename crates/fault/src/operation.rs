@@ -1,4 +1,4 @@
-//! Which operation a call is: its name, the paths that it touches, and whether it changes anything. Looks at descriptors
+//! Names the operation of a call: its paths and whether it changes anything. Reads descriptors
 //! through `/proc`; changes nothing itself.
 
 use std::ffi::{CStr, OsStr, OsString};
@@ -7,30 +7,30 @@ use std::os::fd::RawFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// A call that a plan may be about.
+/// A call that the rules of a plan can match.
 #[derive(Debug)]
 pub(super) struct FileOperation {
     pub(super) call: &'static str,
     pub(super) kind: OperationKind,
-    /// Relative to the root; empty for a descriptor without a file.
+    /// Path relative to the root; empty for a descriptor without a file.
     pub(super) path: String,
-    /// Where a rename or a link leads, also relative.
+    /// Target path of a rename or a link, relative to the root.
     pub(super) to: String,
-    /// The types of the events in a write to a journal.
+    /// Types of the events in a write to a journal.
     pub(super) events: String,
 }
 
-/// What a call is to files.
+/// Kind of effect that a call has on files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OperationKind {
-    /// It changes them, or makes a change last.
+    /// The call changes files, or makes a change durable.
     Change,
-    /// It only looks at them, or makes a descriptor.
+    /// The call only looks at files, or makes a descriptor.
     Look,
 }
 
 impl FileOperation {
-    /// What the words of a rule are looked for in.
+    /// Returns the text in which the words of a rule are searched.
     pub(super) fn match_text(&self, thread: &str) -> String {
         let Self { call, path, to, events, .. } = self;
         let beat = if is_heartbeat(thread) { "heartbeat " } else { "" };
@@ -38,22 +38,22 @@ impl FileOperation {
     }
 }
 
-/// The thread that beats when it likes.
+/// Returns true for the heartbeat thread, whose operations come at no fixed moments.
 pub(super) fn is_heartbeat(thread: &str) -> bool {
     thread == "heartbeat"
 }
 
-/// The folder that operations are looked at in.
+/// The folder below which operations are counted.
 #[derive(Debug)]
 pub(super) struct FaultRoot(pub(super) PathBuf);
 
 impl FaultRoot {
-    /// What a path is below the root; nothing where it is not.
+    /// Returns a path relative to the root, or `None` if the path is not below it.
     fn relative_path(&self, path: &Path) -> Option<String> {
         path.strip_prefix(&self.0).ok().map(|path| path.to_string_lossy().into_owned())
     }
 
-    /// A call about one path.
+    /// Builds the operation of a call with one path.
     pub(super) fn path_operation(
         &self,
         call: &'static str,
@@ -64,7 +64,7 @@ impl FaultRoot {
         Some(FileOperation { call, kind, path, to: String::new(), events: String::new() })
     }
 
-    /// A call about two paths, of which one at least is below the root.
+    /// Builds the operation of a call with two paths, at least one of them below the root.
     pub(super) fn two_path_operation(
         &self,
         call: &'static str,
@@ -77,7 +77,7 @@ impl FaultRoot {
         Some(FileOperation { call, kind: OperationKind::Change, path, to, events: String::new() })
     }
 
-    /// A call about an open file.
+    /// Builds the operation of a call on an open file.
     pub(super) fn file_operation(
         &self,
         call: &'static str,
@@ -87,7 +87,7 @@ impl FaultRoot {
         self.path_operation(call, kind, &descriptor_path(file)?)
     }
 
-    /// A write of these bytes.
+    /// Builds the operation of a write, with the types of the events in its bytes.
     pub(super) fn write_operation(&self, file: RawFd, bytes: &[u8]) -> Option<FileOperation> {
         let mut operation = self.file_operation("write", OperationKind::Change, file)?;
         if operation.path.ends_with("journal.jsonl") {
@@ -97,7 +97,7 @@ impl FaultRoot {
     }
 }
 
-/// A call that makes a descriptor without a file.
+/// Builds the operation of a call that makes a descriptor without a file.
 #[expect(clippy::unnecessary_wraps, reason = "as all that name a call")]
 pub(super) fn descriptor_operation(call: &'static str) -> Option<FileOperation> {
     let none = String::new;
@@ -110,7 +110,7 @@ pub(super) fn descriptor_operation(call: &'static str) -> Option<FileOperation> 
     })
 }
 
-/// Where a path leads that is given relative to a folder's descriptor.
+/// Resolves a path that is relative to a folder's descriptor.
 pub(super) fn resolve_path(folder: RawFd, path: &CStr) -> PathBuf {
     let path = Path::new(OsStr::from_bytes(path.to_bytes()));
     if path.is_absolute() {
@@ -131,7 +131,7 @@ fn descriptor_path(file: RawFd) -> Option<PathBuf> {
     path.is_absolute().then(|| OsString::from(OsStr::from_bytes(bytes)).into())
 }
 
-/// The types of the events in some lines of a journal, with `,` between them.
+/// Returns the types of the events in some lines of a journal, separated by `,`.
 fn event_types(bytes: &[u8]) -> String {
     const EVENT_TYPE_START: &str = "\"event\":{\"type\":\"";
     let text = String::from_utf8_lossy(bytes);

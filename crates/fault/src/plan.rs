@@ -1,50 +1,51 @@
-//! What is to happen at which operation. Rules are separated by `;`, and the first that says something counts:
+//! The rules of a fault plan: which fault happens at which operation. Rules are separated by `;`,
+//! and the first one that matches counts:
 //!
 //! ```text
 //! kill before 17                     the 17th operation that changes something never happens
-//! kill after 3 rename manifest.json  the program dies right after the 3rd operation with both words in its name
-//! kill amid 2 journal.jsonl          half of the bytes are written before it dies
-//! fail ENOSPC 23+ write              every write from the 23rd on
-//! fail EIO 4-6 fsync                 three of them, then the disk is well again
-//! short 5 write                      half of the bytes are written, and that is what the call says
+//! kill after 3 rename manifest.json  death right after the 3rd operation that has both words
+//! kill amid 2 journal.jsonl          half of the bytes are written before the program dies
+//! fail ENOSPC 23+ write              every write from the 23rd on fails
+//! fail EIO 4-6 fsync                 three of them fail, then the disk is well again
+//! short 5 write                      half of the bytes are written, and the call says so
 //! lose 2 write swept                 right after the operation its file has no name any more
 //! ```
 //!
-//! A rule without words is about what changes files, and not about the heartbeat, which comes when it likes. A rule with
-//! words counts whatever has all of them in its name.
+//! A rule without words counts operations that change files, except the heartbeat's, which come at
+//! no fixed moments. A rule with words counts every operation with all of them in its name.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a rule does to an operation.
+/// The effect of a rule on an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The program dies.
     Kill(KillMoment),
-    /// It does not happen, and this is the error.
+    /// The operation does not happen and returns this error number.
     Fail(i32),
-    /// Half of it happens.
+    /// Half of the operation happens.
     Short,
-    /// It happens, and its file loses its name right after.
+    /// The operation happens, and its file loses its name right after.
     Lose,
 }
 
-/// When the program dies.
+/// The moment at which the program dies, relative to an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KillMoment {
-    /// Right before.
+    /// Right before the operation.
     Before,
-    /// When half of the bytes are written; an operation without bytes does not happen.
+    /// After half of the bytes are written; an operation without bytes does not happen.
     Amid,
-    /// Right after.
+    /// Right after the operation.
     After,
 }
 
-/// What a rule has to know about an operation.
+/// The facts about an operation that rules match.
 #[derive(Clone, Copy, Debug)]
 pub struct OperationName<'a> {
-    /// The call, its paths and the events in it.
+    /// The call, its paths and the types of its events.
     pub name: &'a str,
-    /// Whether a rule without words counts it.
+    /// True if a rule without words counts the operation.
     pub counts: bool,
 }
 
@@ -58,22 +59,22 @@ struct FaultRule {
     met: AtomicU64,
 }
 
-/// All rules.
+/// All rules of a plan, in order.
 #[derive(Debug, Default)]
 pub struct FaultPlan(Vec<FaultRule>);
 
 impl FaultPlan {
-    /// Reads a plan.
+    /// Parses a plan.
     ///
     /// # Errors
-    /// The rule that makes no sense.
+    /// The first rule that cannot be parsed.
     pub fn parse(text: &str) -> Result<Self, String> {
         let rules = text.split(';').map(str::trim).filter(|rule| !rule.is_empty());
         let rule = |text: &str| FaultRule::parse(text).ok_or_else(|| format!("no rule: {text:?}"));
         rules.map(rule).collect::<Result<_, _>>().map(Self)
     }
 
-    /// What is to happen to this operation. Each rule counts it.
+    /// Returns the fault for this operation, and counts the operation in every rule.
     pub fn fault_for(&self, operation: OperationName<'_>) -> Option<Fault> {
         let mut met = self.0.iter().filter_map(|rule| rule.fault_for(operation));
         let first = met.next();
@@ -115,7 +116,7 @@ impl FaultRule {
     }
 }
 
-/// `3`, `3+` or `3-5`.
+/// Parses a range of operation numbers: `3`, `3+` or `3-5`.
 fn parse_range(text: &str) -> Option<(u64, u64)> {
     if let Some(first) = text.strip_suffix('+') {
         return Some((first.parse().ok()?, u64::MAX));
@@ -124,7 +125,7 @@ fn parse_range(text: &str) -> Option<(u64, u64)> {
     Some((first.parse().ok()?, last.parse().ok()?))
 }
 
-/// The errors that a plan may name; the same numbers on all of Linux's common machines.
+/// Errors that a plan may name; the numbers are the same on all of Linux's common machines.
 const ERROR_NUMBERS: [(&str, i32); 9] = [
     ("EIO", 5),
     ("EACCES", 13),

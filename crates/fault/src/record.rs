@@ -1,5 +1,6 @@
-//! What was seen, written down as it happens: a line per operation, with tabs between its number, thread, call, path,
-//! second path, events and outcome. Only operations that change something are written down, and what a plan hit.
+//! Counts operations and logs them as they happen, in lines with tab-separated fields. The fields
+//! are number, thread, call, path, second path, events and outcome. Only operations that change
+//! something, or that a plan hit, are logged.
 
 use crate::direct_calls;
 use crate::operation::{FaultRoot, FileOperation, OperationKind, is_heartbeat};
@@ -10,16 +11,16 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The folder in which operations are looked at.
+/// Variable with the folder below which operations are counted.
 const ROOT_VARIABLE: &str = "FAULT_ROOT";
-/// The program that is meant, by the path of its file. No other process does anything here.
+/// Variable with the path of the program's file. No other process is affected.
 const PROGRAM_VARIABLE: &str = "FAULT_PROGRAM";
-/// What is to happen.
+/// Variable with the plan.
 const PLAN_VARIABLE: &str = "FAULT_PLAN";
-/// Where the operations are written down.
+/// Variable with the path of the log of operations.
 const LOG_VARIABLE: &str = "FAULT_LOG";
 
-/// What this process is to do.
+/// The fault settings and counters of this process.
 #[derive(Debug)]
 pub(super) struct ProcessFaults {
     pub(super) root: FaultRoot,
@@ -32,7 +33,7 @@ pub(super) struct ProcessFaults {
 static PROCESS_FAULTS: OnceLock<Option<ProcessFaults>> = OnceLock::new();
 
 impl ProcessFaults {
-    /// The orders of this process; none in any but the one that is meant, and in a child between its fork and its exec.
+    /// Returns the settings, or `None` in other programs and in a child between fork and exec.
     pub(super) fn get() -> Option<&'static Self> {
         let orders = PROCESS_FAULTS.get_or_init(Self::from_env).as_ref()?;
         (orders.process == std::process::id()).then_some(orders)
@@ -53,7 +54,7 @@ impl ProcessFaults {
         Some(Self { root: FaultRoot(root), process, plan, log, count })
     }
 
-    /// Counts an operation, and says what is to happen to it.
+    /// Counts an operation, and returns its number and its fault.
     pub(super) fn count_operation(&self, operation: &FileOperation) -> CountedOperation {
         let thread = direct_calls::thread_name();
         let counts = operation.kind == OperationKind::Change && !is_heartbeat(&thread);
@@ -63,7 +64,7 @@ impl ProcessFaults {
         CountedOperation { number, thread, fault }
     }
 
-    /// Writes an operation down with its outcome.
+    /// Logs an operation with its outcome.
     pub(super) fn log_operation(
         &self,
         operation: &FileOperation,
@@ -80,10 +81,10 @@ impl ProcessFaults {
     }
 }
 
-/// An operation that was counted.
+/// An operation after it was counted.
 #[derive(Debug)]
 pub(super) struct CountedOperation {
-    /// Which of those that change something; 0 for the others.
+    /// Number among the operations that change something; 0 for all others.
     number: u64,
     thread: String,
     pub(super) fault: Option<Fault>,
