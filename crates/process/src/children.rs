@@ -1,5 +1,6 @@
-//! The children that are alive, so that a program in a hurry can end them all, and so that they can be told from those
-//! that came to us. It knows the groups that were started here, and nothing of what has left them.
+//! The live children of this process, so that all of them can be ended at once. They can also be
+//! told from processes that were adopted. The table knows the process groups that were started
+//! here, not processes that left them.
 
 use super::system;
 use std::collections::BTreeSet;
@@ -9,18 +10,19 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How long a child that is just being started is waited for.
+/// Longest wait for a child that is just being started.
 const MAX_SPAWN_WAIT: Duration = Duration::from_millis(500);
-/// How long a child that was asked to end may take.
+/// Time between asking a child to end and killing it.
 const CHILD_GRACE: Duration = Duration::from_secs(1);
-/// How long the end of a child that was killed is waited for.
+/// Longest wait for the end of a child that was killed.
 const MAX_KILL_WAIT: Duration = Duration::from_millis(500);
 
-/// All of this process.
+/// All children of this process.
 pub(super) static ALL_CHILDREN: LiveChildren = LiveChildren::new();
 
-/// Ends every child with its whole group, in at most two seconds. From then on none is started, and whoever waits for
-/// one waits for ever: nothing may be concluded from how a child ended here. For a program that is about to exit.
+/// Ends every child with its whole group, in at most two seconds. From then on no child is started,
+/// and a thread that waits for one blocks for ever: nothing may be concluded from how a child ended
+/// here. For a program that is about to exit.
 pub fn end_all() {
     ALL_CHILDREN.end_children();
 }
@@ -32,13 +34,13 @@ pub(super) struct LiveChildren {
 }
 
 struct ChildTable {
-    /// By the process that leads their group.
+    /// Ids of the processes that lead the children's groups.
     leaders: BTreeSet<u32>,
-    /// Those that outlive us. They stay here when they have ended.
+    /// Ids of the children that outlive this process. They stay here after their end.
     detached: BTreeSet<u32>,
-    /// How many are being started.
+    /// Number of children that are just being started.
     starting: u32,
-    /// The program ends.
+    /// True once [`end_all`] was called.
     ending: bool,
 }
 
@@ -57,7 +59,7 @@ impl LiveChildren {
         self.children.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a child and remembers it.
+    /// Starts a child and adds it to the table.
     pub(super) fn spawn_child(
         &self,
         spawn: impl FnOnce() -> io::Result<Child>,
@@ -65,7 +67,7 @@ impl LiveChildren {
         self.spawn_and_note(spawn, |children, child| children.leaders.insert(child))
     }
 
-    /// Starts a child that is not to be ended, and remembers that it is ours.
+    /// Starts a child that [`end_all`] leaves alone, and adds it to the table.
     pub(super) fn spawn_detached(
         &self,
         spawn: impl FnOnce() -> io::Result<Child>,
@@ -94,7 +96,8 @@ impl LiveChildren {
         spawned
     }
 
-    /// Those of these that we have not started. None while one is being started: it may be among them.
+    /// Keeps the processes that were not started here. Empty while a child is being started,
+    /// because that child may be among them.
     #[cfg(unix)]
     pub(super) fn retain_unknown(&self, mut pids: Vec<u32>) -> Vec<u32> {
         let children = self.lock_children();
@@ -103,7 +106,7 @@ impl LiveChildren {
         pids
     }
 
-    /// Forgets a child that was reaped.
+    /// Removes a child that was reaped.
     pub(super) fn forget_child(&self, child: &Child) {
         let mut children = self.lock_children();
         children.leaders.remove(&child.id());
@@ -135,7 +138,7 @@ impl LiveChildren {
     }
 }
 
-/// Waits for the end of the program.
+/// Blocks this thread until the program ends.
 fn park_forever(children: MutexGuard<'_, ChildTable>) -> ! {
     drop(children);
     loop {
@@ -151,7 +154,7 @@ mod tests {
     use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
     use std::time::Instant;
 
-    /// Runs a script among these children, and says when that returns.
+    /// Runs a script among these children, and sends a message when that returns.
     fn run(living: &'static LiveChildren, script: &str) -> Receiver<()> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let shell = ChildProgram::new(Path::new("/bin/sh"), &std::env::temp_dir());

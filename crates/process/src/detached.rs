@@ -1,4 +1,5 @@
-//! A child that outlives us, and what such a child does to itself. Nobody waits for it; it says what became of it by files.
+//! A child that outlives this process, and the calls by which such a child detaches itself. This
+//! process does not wait for such a child, which reports its result through files.
 
 use super::{ChildProgram, children, system};
 use std::fs::File;
@@ -6,18 +7,19 @@ use std::io;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-/// What processes have used.
+/// Resources that processes have used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessUsage {
-    /// Of the processors, by all of them.
+    /// Processor time of all of them.
     pub cpu: Duration,
-    /// The most memory that one of them had, in bytes.
+    /// Largest memory of any one of them, in bytes.
     pub peak_memory: u64,
 }
 
 impl ChildProgram {
-    /// Starts it and lets it go: it reads from `held`, whose lock it has for as long as it lives, and complains to a file.
-    /// It is still in our session and group until it leaves them by [`lead_session`].
+    /// Starts the child and lets it go. It reads from `held`, whose lock it holds while it lives,
+    /// and writes its standard error to a file. It stays in the session and group of this process
+    /// until it leaves them by [`lead_session`].
     ///
     /// # Errors
     /// When it cannot be started.
@@ -30,30 +32,31 @@ impl ChildProgram {
 /// Leaves the session, the group and the terminal that this process was started in.
 ///
 /// # Errors
-/// When it leads a group already.
+/// When this process leads a group already.
 pub fn lead_session() -> io::Result<()> {
     system::lead_session()
 }
 
-/// How many children a process runs at a time.
+/// The number of children that a reaper runs at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChildCount {
-    /// One: all that came to us was left by it, and is ended with it.
+    /// A single child: every adopted process was left by it, and is ended with it.
     One,
-    /// Many: what came to us is ended with the one whose mark it bears.
+    /// Many children: an adopted process is ended with the child whose mark it bears.
     Many,
 }
 
-/// From now on this process is the parent of all that its children leave behind: when nothing came to it, nothing was left.
-/// For a program that starts all its children here.
+/// Makes this process the parent of all processes that its children leave behind: if it adopted
+/// none, none was left. For a program that starts all its children here.
 ///
 /// # Errors
-/// When the system does not let us.
+/// When the system refuses.
 pub fn become_reaper(children: ChildCount) -> io::Result<()> {
     system::become_reaper(children)
 }
 
-/// What all children that have ended, and what they waited for, have used; nothing where that is not known.
+/// Returns the resources used by all children that have ended and by the processes they waited for;
+/// `None` where the system does not report them.
 #[must_use]
 pub fn usage_of_children() -> Option<ProcessUsage> {
     system::usage_of_children()

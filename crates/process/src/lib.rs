@@ -1,14 +1,16 @@
-//! The one door for child processes: a program, its arguments as a list, an environment that is named variable by
-//! variable, bounded output, a deadline. It knows no shell, and it does not judge how a child ended.
+//! Starts child processes with an argument list, explicit environment, bounded output and deadline.
+//! Nothing else starts processes. It knows no shell, and does not judge how a child ended.
 //!
-//! A child has a process group of its own, so that an interrupt at the terminal reaches treebeam alone. At a deadline
-//! the whole group is killed, and what has left it too, unless whoever started that is gone already. Of a child that is
-//! run as a [`ProcessTree`] nothing is left when it has ended, however it ended.
+//! A child has a process group of its own, so that an interrupt at the terminal reaches treebeam
+//! alone. At a deadline the whole group is killed, and also the processes that left it, unless the
+//! parent of such a process is gone already. A child that runs as a [`ProcessTree`] leaves no
+//! process behind, however it ends.
 //!
 //! # Layout
-//! `children` ends everything at once, `process_tree` a child with all that it ever started,
-//! `pipes` are what a child reads and writes, `log` is an output that goes to a file, `detached` a
-//! child that outlives us. `memory` is about this process itself.
+//! [`mod@children`] ends all children at once, [`mod@process_tree`] runs a child with all its
+//! descendants, [`mod@pipes`] reads and writes its pipes, [`mod@log`] sends an output to a file,
+//! [`mod@detached`] starts a child that outlives this process, [`mod@interrupt`] notes requests to
+//! end or to stop, [`mod@memory`] sets up the allocator of this process.
 
 use children::LiveChildren;
 use log::LogPipe;
@@ -46,12 +48,12 @@ mod system;
 #[path = "windows.rs"]
 mod system;
 
-/// `SIGXFSZ`, which ends a program that would make a file larger than it may.
+/// `SIGXFSZ`, which ends a program that would make a file larger than its limit.
 pub const FILE_SIZE_SIGNAL: i32 = 25;
-/// Hangup, interrupt and termination: a service manager sends them to a program and to all that it has started.
+/// Hangup, interrupt and termination, which a service manager sends to all descendants, too.
 const END_SIGNALS: [i32; 3] = [1, 2, 15];
 
-/// The variables of our environment that any child program gets.
+/// The variables of this process's environment that every child gets.
 pub const PASSED_VARIABLES: [&str; 16] = [
     "PATH",
     "HOME",
@@ -72,7 +74,7 @@ pub const PASSED_VARIABLES: [&str; 16] = [
     "PATHEXT",
 ];
 
-/// A child process that is to be run.
+/// A child process to be run.
 #[derive(Debug)]
 pub struct ChildProgram {
     path: PathBuf,
@@ -86,91 +88,91 @@ pub struct ChildProgram {
     tree: Option<ProcessTree>,
 }
 
-/// When a child must have ended, if it must.
+/// The moment by which a child must have ended, asked for again and again; `None` is no limit.
 pub type DueTime<'a> = dyn FnMut() -> Option<Instant> + 'a;
 
-/// What a child reads.
+/// The standard input of a child.
 #[derive(Debug)]
 pub enum ChildInput {
-    /// Nothing.
+    /// No input.
     Null,
-    /// These bytes, which others may hold too.
+    /// Bytes that can be shared.
     Bytes(Arc<[u8]>),
     /// This file. The child holds it, and a lock on it, for as long as it lives.
     Handle(File),
 }
 
-/// How many bytes of a child's output are kept; the others are read and dropped.
+/// Number of bytes of a child's output that are kept; the rest is read and dropped.
 #[derive(Clone, Copy, Debug)]
 pub struct OutputLimits {
-    /// Of its standard output, from the beginning.
+    /// Bytes of standard output, from the beginning.
     pub stdout: usize,
-    /// Of its standard error, from the end.
+    /// Bytes of standard error, from the end.
     pub stderr: usize,
 }
 
 /// A child that has ended by itself.
 #[derive(Debug)]
 pub struct EndedChild {
-    /// How.
+    /// Exit code or signal.
     pub status: ExitStatus,
-    /// What it wrote to its standard output.
+    /// The kept part of standard output.
     pub stdout: CapturedOutput,
-    /// What it wrote to its standard error.
+    /// The kept part of standard error.
     pub stderr: CapturedOutput,
 }
 
-/// What was kept of an output.
+/// The kept part of an output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CapturedOutput {
     /// The bytes that were kept.
     pub bytes: Vec<u8>,
-    /// How many others there were.
+    /// Number of bytes that were not kept.
     pub dropped: u64,
 }
 
-/// Why there is no [`EndedChild`].
+/// A reason why there is no [`EndedChild`].
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessError {
-    /// It never ran.
+    /// The child never ran.
     #[error("`{program}` could not be started")]
     Start {
         /// The program.
         program: String,
-        /// Why.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
-    /// It ran, and its output or its end could not be read.
+    /// The child ran, and its output or its end could not be read.
     #[error("lost touch with `{program}`")]
     Lost {
         /// The program.
         program: String,
-        /// Why.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
-    /// It was asked to end, and so were we.
+    /// The child and this program were both asked to end.
     #[error("`{program}` did not get to its end")]
     Interrupted {
         /// The program.
         program: String,
-        /// Why.
+        /// The cause of the interruption.
         #[source]
         source: port::InterruptionCause,
     },
-    /// It took too long and was killed.
+    /// The child took too long and was killed.
     #[error("`{program}` was killed after {} s", .after.as_secs())]
     Deadline {
         /// The program.
         program: String,
-        /// How long it was given.
+        /// The time that the child had.
         after: Duration,
     },
 }
 
 impl ChildProgram {
-    /// The program at `path`, with no arguments, no environment, no input and no deadline, in `folder`.
+    /// Builds a child for the program at `path`, in `folder`; all else is empty or unlimited.
     #[must_use]
     pub fn new(path: &Path, folder: &Path) -> Self {
         Self {
@@ -185,13 +187,13 @@ impl ChildProgram {
             tree: None,
         }
     }
-    /// With these arguments after those that it has.
+    /// Adds arguments after those already given.
     #[must_use]
     pub fn args<S: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = S>) -> Self {
         self.arguments.extend(arguments.into_iter().map(|a| a.as_ref().to_owned()));
         self
     }
-    /// With these variables; it has no others.
+    /// Adds environment variables; the child gets no others.
     #[must_use]
     pub fn envs<K, V>(mut self, variables: impl IntoIterator<Item = (K, V)>) -> Self
     where
@@ -201,41 +203,41 @@ impl ChildProgram {
         self.environment.extend(variables.into_iter().map(|(k, v)| (k.into(), v.into())));
         self
     }
-    /// Reading this.
+    /// Sets the standard input.
     #[must_use]
     pub fn input(mut self, input: ChildInput) -> Self {
         self.input = input;
         self
     }
-    /// Keeping this much of its output.
+    /// Sets how much of the output is kept.
     #[must_use]
     pub fn keep_output(mut self, keep: OutputLimits) -> Self {
         self.keep = keep;
         self
     }
-    /// Writing both of its outputs to this file, as they come. What is kept of standard output is the end of both then.
+    /// Writes both outputs to this file as they come; the kept standard output is their end.
     #[must_use]
     pub fn log(mut self, log: ChildLog) -> Self {
         self.log = Some(log);
         self
     }
-    /// Killed after this long.
+    /// Kills the child after this long.
     #[must_use]
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = Some(deadline);
         self
     }
-    /// Ended with all that it has started, also where it ends by itself.
+    /// Ends the child with all its descendants, also where it ends by itself.
     #[must_use]
     pub fn in_tree(mut self, whole: ProcessTree) -> Self {
         self.tree = Some(whole);
         self
     }
 
-    /// The same program once more, with its input from the beginning.
+    /// Copies the program, with its input from the beginning.
     ///
     /// # Errors
-    /// Where the handle of its standard input cannot be duplicated.
+    /// When the handle of its standard input cannot be duplicated.
     pub fn duplicate(&self) -> io::Result<Self> {
         let input = match &self.input {
             ChildInput::Null => ChildInput::Null,
@@ -262,19 +264,20 @@ impl ChildProgram {
         })
     }
 
-    /// Runs it to its end.
+    /// Runs the child to its end.
     ///
     /// # Errors
-    /// When it could not be started, was killed at its deadline, or could not be watched. How it ended is no error.
+    /// When it could not be started or watched, or met its deadline; a failing exit is no error.
     pub fn run(self) -> Result<EndedChild, ProcessError> {
         self.run_among(&children::ALL_CHILDREN)
     }
 
-    /// The same, but killed at a moment that may be put off or brought forward while it runs, where it is run as a
-    /// [`ProcessTree`]: it is asked for again and again.
+    /// Runs the child to its end, or kills it at the moment that `due` returns. For a
+    /// [`ProcessTree`] `due` is called again and again, so that the moment can move; otherwise
+    /// once.
     ///
     /// # Errors
-    /// The same.
+    /// Those of [`ChildProgram::run`].
     pub fn run_until(self, due: &mut DueTime<'_>) -> Result<EndedChild, ProcessError> {
         self.run_among_until(&children::ALL_CHILDREN, due)
     }
@@ -337,13 +340,14 @@ impl ChildProgram {
     }
 }
 
-/// The signal that ended a child, if one did.
+/// Returns the signal that ended a child, if there was one.
 #[must_use]
 pub fn exit_signal(status: ExitStatus) -> Option<i32> {
     system::exit_signal(status)
 }
 
-/// By a signal that asks programs to end. A shell that runs another program says so by its exit code.
+/// Returns true if the child was ended by a signal that asks programs to end. A shell that ran
+/// another program reports the signal by its exit code.
 fn was_asked_to_end(status: ExitStatus) -> bool {
     let signal =
         status.code().map_or_else(|| system::exit_signal(status), |code| code.checked_sub(128));
@@ -351,7 +355,7 @@ fn was_asked_to_end(status: ExitStatus) -> bool {
 }
 
 impl ChildInput {
-    /// These bytes.
+    /// Builds an input of these bytes.
     #[must_use]
     pub fn from_bytes(bytes: impl Into<Arc<[u8]>>) -> Self {
         Self::Bytes(bytes.into())
@@ -366,7 +370,7 @@ impl ChildInput {
     }
 }
 
-/// Waits for the child and for all that hold its outputs. `None`: too late.
+/// Waits for the child and for all processes that hold its outputs. `None`: too late.
 fn exchange_pipes(
     child: &mut Child,
     input: Arc<[u8]>,
@@ -379,7 +383,7 @@ fn exchange_pipes(
     Ok(status.map(|status| EndedChild { status, stdout, stderr }))
 }
 
-/// Both outputs are closed already, so the end is near: look often at first.
+/// Waits for a child whose outputs are closed already: its end is near, so look often at first.
 fn wait_until(child: &mut Child, due: Option<Instant>) -> io::Result<Option<ExitStatus>> {
     let Some(due) = due else { return child.wait().map(Some) };
     let mut pause = Duration::from_micros(50);
@@ -395,12 +399,12 @@ fn wait_until(child: &mut Child, due: Option<Instant>) -> io::Result<Option<Exit
     }
 }
 
-/// Waits until one of these children of ours has ended, and at most this long.
+/// Waits until one of these children has ended, and at most this long.
 pub fn wait_for_any(pids: &[u32], most: Duration) {
     system::wait_for_any(pids, most);
 }
 
-/// Kills the child with all that it has started, and reaps it; one that has ended by now is only reaped.
+/// Kills the child with all its descendants, and reaps it; an ended child is only reaped.
 fn kill_and_reap(child: &mut Child) {
     system::kill_tree(child.id());
     if child.kill().is_ok() {
@@ -408,7 +412,7 @@ fn kill_and_reap(child: &mut Child) {
     }
 }
 
-/// Returns the bytes that are free where a folder is, where the system tells.
+/// Returns the free bytes of the file system of a folder, where the system reports them.
 #[must_use]
 pub fn free_space(folder: &Path) -> Option<u64> {
     system::free_space(folder)
@@ -499,7 +503,7 @@ mod tests {
         Ok(())
     }
 
-    /// By whatever way it is started: found by us, or by the system.
+    /// The program is found either by this crate or by the system.
     #[test]
     #[cfg(unix)]
     fn a_name_is_looked_for_with_the_path_of_the_child() -> Result<(), Box<dyn Error>> {

@@ -1,5 +1,5 @@
-//! An output that goes to a file while it comes: its beginning as it is, and its end, with a line between that says how
-//! much was left out. Memory and file are bounded, whatever a child writes.
+//! Writes a child's output to a file as it comes: its beginning, and at the end its last bytes. A
+//! line between them says how much was left out. Memory and file are bounded.
 
 use super::CapturedOutput;
 use std::collections::VecDeque;
@@ -12,9 +12,9 @@ use std::process::Stdio;
 pub struct ChildLog {
     /// The file.
     pub file: File,
-    /// How many bytes of the beginning are written to it.
+    /// Number of bytes of the beginning that are written.
     pub head: usize,
-    /// How many bytes of the end are.
+    /// Number of bytes of the end that are written.
     pub tail: usize,
 }
 
@@ -24,7 +24,7 @@ pub(super) struct LogPipe {
     pub(super) pipe: PipeReader,
 }
 
-/// What a child's standard output and standard error become: pipes of their own, or one that leads to a log.
+/// Opens a child's two outputs: a pipe for each, or one shared pipe that leads to a log.
 pub(super) fn open_outputs(log: Option<ChildLog>) -> io::Result<(Option<LogPipe>, [Stdio; 2])> {
     let Some(log) = log else { return Ok((None, [Stdio::piped(), Stdio::piped()])) };
     let (pipe, writer) = io::pipe()?;
@@ -32,12 +32,12 @@ pub(super) fn open_outputs(log: Option<ChildLog>) -> io::Result<(Option<LogPipe>
     Ok((Some(LogPipe { writer: LogWriter::new(log), pipe }), outputs))
 }
 
-/// A log that is being written. One that cannot be, because the disk is full, stops nobody.
+/// A log that is being written. A failing write, as on a full disk, stops nothing.
 pub(super) struct LogWriter {
     log: ChildLog,
-    /// How much of the beginning is still to come.
+    /// Bytes of the beginning that are still to come.
     head: usize,
-    /// How much of it has been written.
+    /// Bytes that have been written to the file.
     written: u64,
     tail: VecDeque<u8>,
     total: u64,
@@ -61,7 +61,7 @@ impl LogWriter {
         self.tail.drain(..over);
     }
 
-    /// Writes the end. What is kept is that.
+    /// Writes the end of the output to the file, and returns it.
     pub(super) fn finish(mut self) -> CapturedOutput {
         let bytes: Vec<u8> = self.tail.into();
         let unwritten = self.total - self.written;

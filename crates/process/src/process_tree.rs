@@ -1,10 +1,11 @@
-//! A child with all that it ever started: processes that left its group or its session, whose parents are gone, that
-//! ignore being asked, that hold its output open. When it has ended, none of them is left.
+//! Runs a child with all its descendants, and ends all of them when it has ended. This includes
+//! processes that left its group or its session, whose parents are gone, that ignore a request to
+//! end, or that hold its output open.
 //!
-//! They are known by their group, by who started them, and by a variable in the environment that they were started with.
-//! One that has left the group, lost its parent and was started without the variable is found only by a process that is
-//! their reaper; see [`super::become_reaper`]. On Windows a job object would do all this; there, descendants are ended by
-//! `taskkill`.
+//! Descendants are found by their group, by their parents, and by a variable in the environment
+//! that they were started with. A process for which none of the three holds is found only if this
+//! process is their reaper; see [`super::become_reaper`]. On Windows `taskkill` ends descendants; a
+//! job object would do all this.
 
 use super::log::LogPipe;
 use super::pipes::ChildPipes;
@@ -17,30 +18,30 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The variable that marks whatever a child starts.
+/// Environment variable that marks every descendant of a child.
 pub const TREE_MARKER_VARIABLE: &str = "TREEBEAM_MARK";
 
-/// How long the end of what was killed is waited for.
+/// Longest wait for the end of processes that were killed.
 const MAX_KILL_WAIT: Duration = Duration::from_secs(20);
-/// How long the end of an output is waited for that nobody holds open any more.
+/// Longest wait for the end of an output that no process holds open any more.
 const MAX_DRAIN_WAIT: Duration = Duration::from_secs(20);
-/// How often a child that runs is looked at, in the end.
+/// Longest pause between two looks at a running child.
 const CHILD_POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// How often those are buried that came to a reaper.
+/// Interval at which adopted processes that have ended are reaped.
 const REAP_EVERY: Duration = Duration::from_secs(2);
 
-/// What the environment of a child, and of all that it starts, is known by.
+/// The value of the environment variable that marks a child and its descendants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TreeMarker(pub(super) OsString);
 
 impl TreeMarker {
-    /// The mark of something that has a name that nothing else on this machine has.
+    /// Builds the mark of a name, which must be unique on this machine.
     #[must_use]
     pub fn new(name: impl Into<OsString>) -> Self {
         Self(name.into())
     }
 
-    /// One that nothing has borne before.
+    /// Returns a mark that no process has borne before.
     #[must_use]
     pub fn unique() -> Self {
         static MARKER_COUNT: AtomicU64 = AtomicU64::new(0);
@@ -49,7 +50,7 @@ impl TreeMarker {
     }
 }
 
-/// How a child is ended with all that it has started.
+/// A child that is ended with all its descendants, and how.
 #[derive(Clone, Debug)]
 pub struct ProcessTree {
     marker: TreeMarker,
@@ -57,7 +58,7 @@ pub struct ProcessTree {
 }
 
 impl ProcessTree {
-    /// All that bear this mark, which are given this long between being asked and being killed.
+    /// Builds the tree of all processes with this mark; `grace` is the time between ask and kill.
     #[must_use]
     pub const fn new(mark: TreeMarker, grace: Duration) -> Self {
         Self { marker: mark, grace }
@@ -67,8 +68,9 @@ impl ProcessTree {
         (OsStr::new(TREE_MARKER_VARIABLE), &self.marker.0)
     }
 
-    /// Waits for the child alone, not for those that hold its outputs; then ends all others. `None`: too late. Unless all is
-    /// well the child is not reaped: its number stays its own for whoever ends it.
+    /// Waits for the child alone, not for processes that hold its outputs, then ends all its
+    /// descendants. `None`: too late. Unless all is well the child is not reaped, so that its
+    /// process id stays its own for the caller that ends it.
     pub(super) fn run_child(
         self,
         child: &mut Child,
@@ -91,7 +93,7 @@ impl ProcessTree {
     }
 }
 
-/// Whether a child ends in time.
+/// Returns true if a child ends in time.
 fn await_exit(
     due: &mut DueTime<'_>,
     child: &mut Child,
@@ -112,10 +114,10 @@ fn await_exit(
     Ok(true)
 }
 
-/// Ends all that bear a mark and that nobody watches any more.
+/// Ends all processes with a mark, for a child that is no longer watched.
 ///
 /// # Errors
-/// When something of it is still there.
+/// When one of them is still there.
 pub fn end_marked(mark: &TreeMarker, grace: Duration) -> io::Result<()> {
     end_tree(None, mark, grace, |pause| {
         thread::sleep(pause);
@@ -123,13 +125,13 @@ pub fn end_marked(mark: &TreeMarker, grace: Duration) -> io::Result<()> {
     })
 }
 
-/// Whether something lives that bears a mark.
+/// Returns true if a process with this mark lives.
 #[must_use]
 pub fn has_marked_process(mark: &TreeMarker) -> bool {
     !system::find_survivors(None, mark).is_empty()
 }
 
-/// Asks all to end, waits, kills. A child is not waited for: it keeps its number until then.
+/// Asks all processes of a tree to end, waits, kills. The child keeps its id: it is not reaped.
 fn end_tree(
     mut child: Option<&mut Child>,
     mark: &TreeMarker,

@@ -1,4 +1,4 @@
-//! What starting and ending a child needs of Unix alone.
+//! Starting and ending child processes on Unix: commands, signals, `/proc` and the reaper.
 
 use super::children;
 use super::detached::{ChildCount, ProcessUsage};
@@ -19,23 +19,23 @@ use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Whether whatever is left of those that we have started, and of those that they have started, becomes our own child.
+/// True if descendants whose parent is gone become children of this process.
 static IS_REAPER: AtomicBool = AtomicBool::new(false);
-/// Whether all of that was left by the child that we run.
+/// True if every adopted process was left by the one child that runs.
 static RUNS_ONE_CHILD: AtomicBool = AtomicBool::new(false);
 
 /// The flag of the kernel's own threads.
 const KERNEL_THREAD_FLAG: u64 = 0x0020_0000;
-/// How much the system reads of the first line of a script.
+/// Bytes of a script's first line that the system reads.
 const MAX_SCRIPT_LINE_BYTES: usize = 256;
-/// More than the line about a process can have: about 50 numbers and a short name.
+/// More than the `stat` line of a process can have: about 50 numbers and a short name.
 const MAX_STAT_LINE_BYTES: usize = 2048;
-/// How often, and after which pause, one is looked at that has no environment yet.
+/// Number of reads, and the pause between them, for a process that has no environment yet.
 const MAX_ENVIRONMENT_READS: u32 = 1000;
 const ENVIRONMENT_READ_PAUSE: Duration = Duration::from_millis(1);
 
-/// A command for a program, before it has anything else. Where the program is a name, it is looked for with the child's own
-/// `PATH`: one that is known is started without a copy of this process, which the system would make otherwise.
+/// Builds a command for a program, without arguments. A bare name is looked up in the child's own
+/// `PATH`: with a full path the system need not copy this process.
 pub(super) fn new_command(program: &Path, variables: &[(OsString, OsString)]) -> Command {
     let found = find_program(program, variables);
     #[expect(clippy::disallowed_methods, reason = "this is the one door for processes")]
@@ -44,8 +44,8 @@ pub(super) fn new_command(program: &Path, variables: &[(OsString, OsString)]) ->
     command
 }
 
-/// The program of this name, if it is certain that the system would take this one and start it by itself: a script without
-/// a first line that says what runs it is left to the shell.
+/// Returns the path of a named program, if the system would certainly choose this file and start it
+/// directly. A script without a `#!` line is left to the shell.
 fn find_program(name: &Path, variables: &[(OsString, OsString)]) -> Option<PathBuf> {
     if name.as_os_str().as_bytes().contains(&b'/') {
         return None;
@@ -71,35 +71,32 @@ fn is_directly_executable(program: &Path) -> bool {
         || parse_interpreter(first).is_some_and(|named| named.is_absolute() && named.exists())
 }
 
-/// What a script says in its first line that it is run by. One whose interpreter is gone is passed over by the system.
+/// Returns the interpreter of a script. The system skips a script whose interpreter is gone.
 fn parse_interpreter(script: &[u8]) -> Option<&Path> {
     let line = script.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?.trim_ascii_start();
     let name = line.split(|byte| matches!(byte, b' ' | b'\t')).next()?;
     Some(Path::new(OsStr::from_bytes(name)))
 }
 
-/// The signal that ended a child, if one did.
 pub(super) fn exit_signal(status: ExitStatus) -> Option<i32> {
     status.signal()
 }
 
-/// Gives the child a process group of its own.
 pub(super) fn set_own_group(command: &mut Command) {
     command.process_group(0);
 }
 
-/// Asks a child and its group to end. git then takes its lock files with it.
+/// Asks a child and its group to end. git then removes its lock files.
 pub(super) fn ask_group(leader: u32) {
     signal_group(leader, Signal::TERM);
 }
 
-/// Kills a child and its group.
 pub(super) fn kill_group(leader: u32) {
     signal_group(leader, Signal::KILL);
 }
 
-/// Kills a child, its group, and those of its descendants that have left the group. One whose parent is gone is nobody's
-/// descendant any more, and stays.
+/// Kills a child, its group, and those of its descendants that have left the group. A process whose
+/// parent is gone is not found as a descendant, and stays.
 pub(super) fn kill_tree(leader: u32) {
     let mut all = ProcessTable::read();
     all.keep_below(vec![leader]);
@@ -107,7 +104,7 @@ pub(super) fn kill_tree(leader: u32) {
     all.0.iter().for_each(|process| send_signal(process.pid, Signal::KILL));
 }
 
-/// Waits until one of these has ended, and at most this long.
+/// Waits until one of these processes has ended, and at most this long.
 #[cfg(target_os = "linux")]
 pub(super) fn wait_for_any(pids: &[u32], most: Duration) {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -119,26 +116,25 @@ pub(super) fn wait_for_any(pids: &[u32], most: Duration) {
     let open: Vec<_> = pids.iter().filter_map(open).collect();
     let mut watched: Vec<_> = open.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
     let timeout = Timespec::try_from(most).ok();
-    // Whoever is woken too early looks, and waits again.
+    // A caller that is woken too early looks, and waits again.
     if timeout.is_none() || poll(&mut watched, timeout.as_ref()).is_err() {
         std::thread::sleep(most);
     }
 }
 
-/// Waits this long: there is nothing that would say earlier that one has ended.
+/// Waits this long: this system does not report the end of a process earlier.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn wait_for_any(_: &[u32], most: Duration) {
     std::thread::sleep(most);
 }
 
-/// Asks each of these to end.
 pub(super) fn ask_all(pids: &[u32]) {
     for pid in pids {
         send_signal(*pid, Signal::TERM);
     }
 }
 
-/// Kills each of these. One that is stopped dies too.
+/// Kills each of these processes, also one that is stopped.
 pub(super) fn kill_all(pids: &[u32]) {
     for pid in pids {
         send_signal(*pid, Signal::KILL);
@@ -147,7 +143,7 @@ pub(super) fn kill_all(pids: &[u32]) {
 
 fn send_signal(pid: u32, signal: Signal) {
     if let Some(pid) = as_pid(pid) {
-        // One that is gone already need not be told.
+        // The process may be gone already.
         let _ = kill_process(pid, signal);
     }
 }
@@ -156,7 +152,7 @@ fn as_pid(pid: u32) -> Option<Pid> {
     i32::try_from(pid).ok().and_then(Pid::from_raw)
 }
 
-/// Whether a child has ended. It keeps its number, and nobody else gets it, until it is waited for.
+/// Returns true if a child has ended. The child keeps its process id until it is waited for.
 pub(super) fn has_ended(child: &mut Child) -> io::Result<bool> {
     let Some(pid) = as_pid(child.id()) else { return Ok(true) };
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
@@ -168,7 +164,7 @@ pub(super) fn has_ended(child: &mut Child) -> io::Result<bool> {
     }
 }
 
-/// From now on we are the parent of each descendant whose own parent is gone.
+/// Makes this process the parent of each descendant whose own parent is gone.
 pub(super) fn become_reaper(children: ChildCount) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {
@@ -181,12 +177,12 @@ pub(super) fn become_reaper(children: ChildCount) -> io::Result<()> {
     Ok(())
 }
 
-/// Leaves the session and the terminal that we were started in.
+/// Leaves the session and the terminal that this process was started in.
 pub(super) fn lead_session() -> io::Result<()> {
     Ok(rustix::process::setsid().map(drop)?)
 }
 
-/// What all children that were waited for, and theirs, have used.
+/// Returns the resources used by all children that were waited for, and by theirs.
 pub(super) fn usage_of_children() -> Option<ProcessUsage> {
     use nix::sys::resource::{UsageWho, getrusage};
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN).ok()?;
@@ -200,9 +196,10 @@ pub(super) fn usage_of_children() -> Option<ProcessUsage> {
     Some(ProcessUsage { cpu: time(usage.user_time())? + time(usage.system_time())?, peak_memory })
 }
 
-/// Whether it is certain that a child of this thread, which has ended, left nothing behind: that would have come to us, which
-/// is to our first thread, or to the thread whose child it called its sibling. A list that others leave while it is read may
-/// lack some: it tells nothing unless the child is alone on it.
+/// Returns true if a child of this thread, which has ended, certainly left no process behind. Such
+/// a process would have been adopted by the first thread, or by the thread whose child it called
+/// its sibling. A list of children may lack entries if others leave while it is read: it proves
+/// nothing unless the child is alone on it.
 pub(super) fn has_left_nothing(leader: u32) -> bool {
     let is_alone = |children: io::Result<Vec<u32>>| {
         children.is_ok_and(|children| children.iter().all(|child| *child == leader))
@@ -212,20 +209,20 @@ pub(super) fn has_left_nothing(leader: u32) -> bool {
         && is_alone(children_of("thread-self"))
 }
 
-/// What `/proc` calls our first thread.
+/// Returns the path of the first thread of this process below `/proc`.
 fn first_thread() -> String {
     format!("self/task/{}", std::process::id())
 }
 
-/// The children of a thread of ours.
+/// Returns the children of a thread of this process.
 fn children_of(thread: &str) -> io::Result<Vec<u32>> {
     let list = fs::read_to_string(format!("/proc/{thread}/children"))?;
     Ok(list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect())
 }
 
-/// Those that live of a child's group, of all that bear the mark, and of their descendants; where all of ours are the
-/// child's, all of them. Those of them that have ended and are ours to bury are buried. What is older than we are was not started by
-/// a child of ours.
+/// Returns the live processes of a child's group, those with the mark, and their descendants; where
+/// this process runs one child, all its adopted processes too. Reaps adopted processes that have
+/// ended. A process older than this one was not started by a child of it.
 pub(super) fn find_survivors(leader: Option<u32>, mark: &TreeMarker) -> Vec<u32> {
     let mut all = ProcessTable::read();
     let (own, of_one) = (std::process::id(), RUNS_ONE_CHILD.load(Ordering::SeqCst));
@@ -249,13 +246,13 @@ pub(super) fn find_survivors(leader: Option<u32>, mark: &TreeMarker) -> Vec<u32>
     survivors
 }
 
-/// Buries those that came to us and have ended.
+/// Reaps adopted processes that have ended.
 pub(super) fn reap_adopted() {
     reap_pids(children_of(&first_thread()).unwrap_or_default());
 }
 
-/// Buries those of these children that came to us, where we are the reaper, and have ended; those that we started are waited
-/// for elsewhere.
+/// Reaps those of these children that were adopted and have ended, if this process is a reaper.
+/// Children that were started here are waited for elsewhere.
 fn reap_pids(children: Vec<u32>) {
     if !IS_REAPER.load(Ordering::SeqCst) {
         return;
@@ -265,8 +262,8 @@ fn reap_pids(children: Vec<u32>) {
     }
 }
 
-/// Whether a process was started with the mark, as far as we may know. One that becomes another program in this moment
-/// shows no environment, or a part of one, and is looked at again.
+/// Returns true if a process was started with the mark, as far as it may be read. A process in the
+/// middle of an exec shows no environment, or a part of one, and is read again.
 fn is_marked(process: &ProcessStat, mark: &TreeMarker) -> bool {
     let mut whole = process.environment;
     for _ in 0..MAX_ENVIRONMENT_READS {
@@ -301,27 +298,28 @@ fn has_gone(pid: u32) -> bool {
     ProcessStat::read(pid).is_none_or(|process| process.ended)
 }
 
-/// A process, as `/proc` shows it.
+/// A process, by its `/proc/<pid>/stat`.
 struct ProcessStat {
     pid: u32,
     parent: u32,
     group: u32,
-    /// It waits to be buried.
+    /// True if the process waits to be reaped.
     ended: bool,
-    /// It is the kernel's, which has no environment.
+    /// True for a thread of the kernel, which has no environment.
     of_kernel: bool,
-    /// When it was started, counted from the start of the machine. That it becomes another program changes nothing.
+    /// Start time since the start of the machine; an exec does not change it.
     started: u64,
-    /// How long its environment is, once it has one.
+    /// Length of the environment, once the process has one.
     environment: Option<usize>,
 }
 
 impl ProcessStat {
-    /// The name in brackets, which may hold anything, is followed by state, parent, group, session, terminal, its group,
-    /// flags; much later by when it was started, by where the code begins, which is nowhere until the environment is there,
-    /// and by where that begins and ends.
+    /// Reads the `stat` line of a process. After the name in brackets, which may hold anything,
+    /// come state, parent, group, session, terminal, its group, flags; much later the start time,
+    /// the address of the code (0 before there is an environment), begin and end of the
+    /// environment.
     fn read(pid: u32) -> Option<Self> {
-        // The whole line comes at once, if there is room for it.
+        // A single read returns the whole line if the buffer is long enough.
         let mut line = [0; MAX_STAT_LINE_BYTES];
         let length = File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut line).ok()?;
         let line = String::from_utf8_lossy(line.get(..length)?);
@@ -350,7 +348,7 @@ impl ProcessTable {
         Self(entries.filter_map(pid).filter_map(ProcessStat::read).collect())
     }
 
-    /// Keeps what these have started and what was started by those.
+    /// Keeps the descendants of these processes.
     fn keep_below(&mut self, mut found: Vec<u32>) {
         let given = found.len();
         let mut next = 0;
@@ -365,7 +363,7 @@ impl ProcessTable {
         self.0.retain(|process| below.contains(&process.pid));
     }
 
-    /// Buries those that came to us.
+    /// Reaps adopted processes that have ended.
     fn reap_ended(&self) {
         let own = std::process::id();
         let dead = self.0.iter().filter(|process| process.ended && process.parent == own);
@@ -373,14 +371,14 @@ impl ProcessTable {
     }
 }
 
-/// A group that is gone needs no signal.
+/// Signals a group; a group that is gone needs no signal.
 fn signal_group(leader: u32, signal: Signal) {
     if let Some(group) = as_pid(leader) {
         let _ = kill_process_group(group, signal);
     }
 }
 
-/// Returns the bytes that a user may still write where a folder is.
+/// Returns the bytes that a user may still write in the file system of a folder.
 pub(super) fn free_space(folder: &Path) -> Option<u64> {
     let found = rustix::fs::statvfs(folder).ok()?;
     found.f_bavail.checked_mul(found.f_frsize)

@@ -1,4 +1,4 @@
-//! What starting and ending a child needs of Windows alone.
+//! Starting and ending child processes on Windows.
 
 use super::detached::{ChildCount, ProcessUsage};
 use super::process_tree::TreeMarker;
@@ -12,13 +12,13 @@ use std::time::Duration;
 const CREATE_NEW_PROCESS_GROUP: u32 = 0x0000_0200;
 const CREATE_NO_WINDOW: u32 = 0x0800_0000;
 
-/// A command for a program, before it has anything else.
+/// Builds a command for a program, without arguments.
 pub(super) fn new_command(program: &Path, _: &[(OsString, OsString)]) -> Command {
     #[expect(clippy::disallowed_methods, reason = "this is the one door for processes")]
     Command::new(program)
 }
 
-/// No signal ends a child here.
+/// Returns `None`: no signal ends a child on Windows.
 pub(super) const fn exit_signal(_status: ExitStatus) -> Option<i32> {
     None
 }
@@ -28,25 +28,24 @@ pub(super) fn set_own_group(command: &mut Command) {
     command.creation_flags(CREATE_NEW_PROCESS_GROUP | CREATE_NO_WINDOW);
 }
 
-/// A child without a window cannot be asked to end.
+/// Does nothing: a child without a window cannot be asked to end.
 pub(super) fn ask_group(_leader: u32) {}
 
-/// The same: its descendants are among what is killed.
+/// Kills a child and its descendants, as [`kill_group`] does.
 pub(super) fn kill_tree(leader: u32) {
     kill_group(leader);
 }
 
-/// Kills a child and what it has started.
+/// Kills a child and its descendants.
 pub(super) fn kill_group(leader: u32) {
     #[expect(clippy::disallowed_methods, reason = "this is the one door for processes")]
     let mut command = Command::new("taskkill");
     command.args(["/T", "/F", "/PID", &leader.to_string()]).creation_flags(CREATE_NO_WINDOW);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    // One that is gone already need not be killed.
+    // The process may be gone already.
     drop(command.status());
 }
 
-/// Whether a child has ended.
 pub(super) fn has_ended(child: &mut Child) -> io::Result<bool> {
     Ok(child.try_wait()?.is_some())
 }
@@ -56,45 +55,45 @@ pub(super) fn wait_for_any(_: &[u32], most: Duration) {
     std::thread::sleep(most);
 }
 
-/// A child cannot be asked to end.
+/// Does nothing: a child cannot be asked to end.
 pub(super) fn ask_all(_pids: &[u32]) {}
 
-/// Kills each of these with what it has started.
+/// Kills each of these processes and its descendants.
 pub(super) fn kill_all(pids: &[u32]) {
     pids.iter().copied().for_each(kill_group);
 }
 
-/// Not known: a job object, which every child would be put into as it starts, would tell.
+/// Returns no process: only a job object, joined by each child at its start, would report them.
 pub(super) fn find_survivors(_leader: Option<u32>, _mark: &TreeMarker) -> Vec<u32> {
     Vec::new()
 }
 
-/// Not known either.
+/// Returns false: without a job object it is not known.
 pub(super) fn has_left_nothing(_leader: u32) -> bool {
     false
 }
 
-/// Nobody has to be reaped here.
+/// Does nothing: Windows has no processes to reap.
 pub(super) fn reap_adopted() {}
 
-/// A job object would do that.
+/// Does nothing: a job object would be needed.
 #[expect(clippy::unnecessary_wraps, reason = "it can fail elsewhere")]
 pub(super) fn become_reaper(_: ChildCount) -> io::Result<()> {
     Ok(())
 }
 
-/// There are no sessions here that end with a terminal.
+/// Does nothing: Windows has no sessions that end with a terminal.
 #[expect(clippy::unnecessary_wraps, reason = "it can fail elsewhere")]
 pub(super) fn lead_session() -> io::Result<()> {
     Ok(())
 }
 
-/// Not known.
+/// Returns `None`: the used resources are not known.
 pub(super) const fn usage_of_children() -> Option<ProcessUsage> {
     None
 }
 
-/// Not known: there is no safe call for it in what we depend on.
+/// Returns `None`: no dependency has a safe call for the free space.
 pub(super) fn free_space(_folder: &Path) -> Option<u64> {
     None
 }

@@ -1,5 +1,5 @@
-//! A process that takes in what its children leave behind, and runs many of them at a time. A test of its own process: it becomes
-//! one for good.
+//! A process that adopts what its children leave behind, and runs many of them at a time. A test
+//! binary of its own: it stays a reaper for good.
 
 #![cfg(test)]
 #![cfg(target_os = "linux")]
@@ -10,7 +10,7 @@ use std::time::Duration;
 use treebeam_process::{ChildCount, ChildProgram, ProcessTree, TreeMarker, become_reaper};
 use treebeam_testkit::hostile;
 
-/// Starts one that becomes its sibling instead of its child, and that closes its outputs.
+/// Starts a process that becomes its sibling instead of its child, and that closes its outputs.
 const SIBLING: &str = r#"
 import ctypes, os, platform, sys, time
 CLONE_PARENT, SIGCHLD = 0x8000, 17

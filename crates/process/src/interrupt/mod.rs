@@ -1,6 +1,5 @@
-//! Hears when the program is asked to end: Ctrl-C at the terminal, and on Unix also the signals of `kill`, of a machine
-//! that goes down and of a terminal that is closed. What is to be done then is for the caller to say. [`SuspendRequest`] is about
-//! a stop for a while.
+//! Requests to end the program: Ctrl-C, and on Unix also the signals of `kill`, shutdown and
+//! hangup. The reaction is the caller's. [`SuspendRequest`] handles requests to stop for a while.
 
 mod suspension;
 
@@ -18,17 +17,18 @@ mod system;
 #[path = "windows.rs"]
 mod system;
 
-/// `timeout` signals a child and then its group, a terminal that is closed does likewise: that is one request.
+/// Requests within this time count as one: `timeout` or a closed terminal signals more than once.
 const ECHO_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How long after a child the program itself may be asked: both are told at once, and neither is always the first.
+/// Longest lead of a child's interrupt over the program's: both come at once, in no fixed order.
 const SIGNAL_DELAY_LIMIT: Duration = Duration::from_secs(1);
 const SIGNAL_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 static IS_LISTENING: AtomicBool = AtomicBool::new(false);
 static IS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// Whether somebody has asked the program to end, or does so within a moment. Waits that long, if anybody listens.
+/// Returns true if the program was asked to end, or is within a moment. Waits for that moment only
+/// while [`listen_for_interrupts`] is active.
 pub(crate) fn is_interrupted_soon() -> bool {
     let begun = Instant::now();
     while IS_LISTENING.load(Ordering::SeqCst) && !IS_INTERRUPTED.load(Ordering::SeqCst) {
@@ -40,19 +40,19 @@ pub(crate) fn is_interrupted_soon() -> bool {
     IS_INTERRUPTED.load(Ordering::SeqCst)
 }
 
-/// Lets a write fail that would make a file larger than this process may, instead of ending the process. Programs that are
-/// started from here are ended as they would be otherwise.
+/// Makes a write fail that exceeds the process's limit on file sizes, instead of ending the
+/// process. Child programs keep the default behaviour.
 ///
 /// # Errors
-/// When the system does not let it.
+/// When the system refuses.
 pub fn survive_file_size_limit() -> io::Result<()> {
     system::survive_file_size_limit()
 }
 
-/// From now on calls `asked` at each request, on a thread of its own. The program no longer ends by itself then.
+/// Calls `asked` at each request, on a thread of its own; the program no longer ends by itself.
 ///
 /// # Errors
-/// When the system lets nobody listen.
+/// When the handler cannot be installed.
 pub fn listen_for_interrupts(mut asked: impl FnMut() + Send + 'static) -> io::Result<()> {
     let mut last: Option<Instant> = None;
     IS_LISTENING.store(true, Ordering::SeqCst);

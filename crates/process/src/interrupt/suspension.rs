@@ -1,41 +1,42 @@
-//! A stop for a while, as Ctrl-Z and `kill -TSTP` ask for, at a moment that the program chooses itself: whoever has changed the
-//! terminal has to give it back first. Where the system knows no such thing, nobody ever asks.
+//! Requests to stop for a while (Ctrl-Z, `kill -TSTP`), obeyed at a moment that the program
+//! chooses. A program must first restore a terminal that it changed. Systems without job control
+//! never send one.
 
 use super::system;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Notes requests to stop for a while; they are obeyed by [`SuspendRequest::suspend_process`] alone.
+/// A flag for requests to stop for a while; only [`SuspendRequest::suspend_process`] obeys them.
 #[derive(Debug)]
 pub struct SuspendRequest {
     asked: Arc<AtomicBool>,
 }
 
 impl SuspendRequest {
-    /// From now on the program no longer stops by itself.
+    /// Starts to record requests to stop; the program no longer stops by itself then.
     ///
     /// # Errors
-    /// When the system lets nobody listen.
+    /// When the handler cannot be installed.
     pub fn listen() -> io::Result<Self> {
         let asked = Arc::new(AtomicBool::new(false));
         system::note_suspension(Arc::clone(&asked))?;
         Ok(Self { asked })
     }
 
-    /// Whether somebody has asked for it.
+    /// Returns true if a request to stop has come.
     #[must_use]
     pub fn is_requested(&self) -> bool {
         self.asked.load(Ordering::SeqCst)
     }
 
-    /// Whether there is a shell that would notice, and could let the program go on.
+    /// Returns true if a shell controls this process as a job, and could let it go on.
     #[must_use]
     pub fn is_possible(&self) -> bool {
         system::is_job()
     }
 
-    /// Stops this process, and returns when it is to go on.
+    /// Stops this process, and returns when it is continued.
     ///
     /// # Errors
     /// When the system does not stop it.
@@ -44,7 +45,7 @@ impl SuspendRequest {
         system::stop_process()
     }
 
-    /// The same for all that the shell started together with it.
+    /// Stops all processes of this shell job, and returns when this process is continued.
     ///
     /// # Errors
     /// When the system does not stop them.

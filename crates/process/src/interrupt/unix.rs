@@ -1,4 +1,4 @@
-//! Signals, as Unix has them: interrupt, termination, hangup and the stop of a terminal.
+//! The signals of Unix: interrupt, termination, hangup and the stop of a terminal.
 
 use rustix::process::{Signal, getpgrp, getsid, kill_current_process_group};
 use signal_hook::consts::signal::SIGXFSZ;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
-/// Calls `asked` for each signal.
+/// Calls `asked` for each signal that asks the program to end.
 pub(super) fn listen_for_interrupts(mut asked: impl FnMut() + Send + 'static) -> io::Result<()> {
     let hangup = is_signal_obeyed(SIGHUP).then_some(SIGHUP);
     let mut signals = Signals::new([SIGINT, SIGTERM].into_iter().chain(hangup))?;
@@ -19,12 +19,12 @@ pub(super) fn listen_for_interrupts(mut asked: impl FnMut() + Send + 'static) ->
     Ok(())
 }
 
-/// Catches the signal of a file that would grow too large: its write fails then. Whoever ignores it keeps doing so.
+/// Catches `SIGXFSZ`, so that a write beyond the limit fails, as where the signal is ignored.
 pub(super) fn survive_file_size_limit() -> io::Result<()> {
     flag::register(SIGXFSZ, Arc::default()).map(drop)
 }
 
-/// Notes each request to stop for a while.
+/// Sets the flag at each request to stop for a while.
 pub(super) fn note_suspension(asked: Arc<AtomicBool>) -> io::Result<()> {
     if is_signal_obeyed(SIGTSTP) {
         flag::register(SIGTSTP, asked)?;
@@ -32,7 +32,7 @@ pub(super) fn note_suspension(asked: Arc<AtomicBool>) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a shell started the program as a job: where its group is that of the whole terminal, nobody looks after it.
+/// Returns true if a shell started the program as a job, not as the session's own group.
 pub(super) fn is_job() -> bool {
     getsid(None).is_ok_and(|session| session != getpgrp())
 }
@@ -42,18 +42,19 @@ pub(super) fn suspend_group() -> io::Result<()> {
     Ok(kill_current_process_group(Signal::TSTP)?)
 }
 
-/// Stops this process until somebody lets it go on.
+/// Stops this process until it is continued.
 pub(super) fn stop_process() -> io::Result<()> {
     low_level::emulate_default_handler(SIGTSTP)
 }
 
-/// Whether a signal does anything to this process.
+/// Returns true if a signal has any effect on this process.
 fn is_signal_obeyed(signal: i32) -> bool {
     fs::read_to_string("/proc/self/status").is_ok_and(|own| !is_signal_ignored(&own, signal))
 }
 
-/// Whether a process ignores a signal, by its `/proc/<pid>/status`. One that was started by `nohup` is to outlive its
-/// terminal; where that cannot be known, a hangup does what it always does.
+/// Returns true if a process ignores a signal, by its `/proc/<pid>/status`. A process started by
+/// `nohup` is to outlive its terminal; true where the mask cannot be read, so that the signal keeps
+/// its default effect.
 fn is_signal_ignored(status: &str, signal: i32) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());

@@ -1,4 +1,4 @@
-//! Ctrl-C, as the C library of Windows has it.
+//! Ctrl-C, by the C library of Windows.
 
 use signal_hook::consts::SIGINT;
 use signal_hook::flag;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// There is nothing to wait for, so the flag is looked at this often.
+/// Interval at which the Ctrl-C flag is polled: there is nothing to wait for.
 const CTRL_C_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Calls `asked` for each Ctrl-C.
@@ -26,28 +26,28 @@ pub(super) fn listen_for_interrupts(mut asked: impl FnMut() + Send + 'static) ->
     Ok(())
 }
 
-/// There is no such signal.
+/// Does nothing: Windows has no signal for files that grow too large.
 #[expect(clippy::unnecessary_wraps, reason = "it is otherwise elsewhere")]
 pub(super) fn survive_file_size_limit() -> io::Result<()> {
     Ok(())
 }
 
-/// Nobody asks a program to stop for a while.
+/// Does nothing: Windows has no requests to stop for a while.
 pub(super) fn note_suspension(_asked: Arc<AtomicBool>) -> io::Result<()> {
     Ok(())
 }
 
-/// There are no jobs.
+/// Returns false: Windows has no shell jobs.
 pub(super) fn is_job() -> bool {
     false
 }
 
-/// There is nobody else to be asked.
+/// Does nothing: there is no group of a shell job.
 pub(super) fn suspend_group() -> io::Result<()> {
     Ok(())
 }
 
-/// A program cannot stop for a while.
+/// Does nothing: a program cannot stop for a while on Windows.
 pub(super) fn stop_process() -> io::Result<()> {
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! What a child reads and writes, served by whoever waits for the child: no full pipe can stop it, and what it writes is
-//! bounded. It does not know how a child ends.
+//! Serves the pipes of a child while it is waited for: no full pipe can block it. The kept output
+//! is bounded. The pipes do not know how a child ends.
 
 use super::CapturedOutput;
 use super::log::LogWriter;
@@ -16,16 +16,16 @@ mod system;
 
 pub(super) use system::ChildPipes;
 
-/// How much of an output is read at a time. Most children write a few lines: more room would have to be made for each of them.
+/// Bytes read at a time, allocated for each child; most children write only a few lines.
 const READ_CHUNK_BYTES: usize = 16 << 10;
 
-/// Where an output goes.
+/// The destination of an output.
 enum OutputSink {
-    /// Its beginning is kept.
+    /// Keeps the beginning.
     Beginning { most: usize, captured: CapturedOutput },
-    /// Its end is kept: where somebody complains, what was said last is why.
+    /// Keeps the end: the last lines of an error output state the reason.
     End { most: usize, kept: VecDeque<u8>, dropped: u64 },
-    /// To a file.
+    /// Writes to a log file.
     Logged(Box<LogWriter>),
 }
 
@@ -73,7 +73,7 @@ fn read_once<'a>(pipe: &mut impl io::Read, chunk: &'a mut [u8]) -> io::Result<Op
     }
 }
 
-/// A child may end without reading all of its input: that is its own affair.
+/// Writes the input on a thread; write errors are ignored, as a child need not read all of it.
 fn feed_in_thread<W: io::Write + Send + 'static>(
     pipe: Option<W>,
     input: Arc<[u8]>,

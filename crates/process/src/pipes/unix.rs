@@ -1,4 +1,4 @@
-//! The pipes of a child on Unix: whoever waits for it reads and writes, and needs no thread for that.
+//! Serves the pipes of a child on Unix by `poll`, on the thread that waits for the child.
 
 use super::{OutputSink, READ_CHUNK_BYTES, feed_in_thread, read_once};
 use crate::log::LogPipe;
@@ -13,12 +13,12 @@ use std::process::{Child, ChildStdin};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What a child reads, and what it writes.
+/// The pipes of a child: its input and both outputs.
 pub(crate) struct ChildPipes {
     input: FedInput,
     stdout: DrainedOutput,
     stderr: DrainedOutput,
-    /// Can be read when the child has ended, where there is such a thing and it is watched.
+    /// Handle that is readable after the watched child's end; `None` where the system has none.
     end: Option<OwnedFd>,
     chunk: Vec<u8>,
 }
@@ -49,12 +49,12 @@ impl ChildPipes {
         })
     }
 
-    /// From now on the end of the child is noticed.
+    /// Starts to watch for the end of the child.
     pub(crate) fn watch_exit(&mut self, child: &Child) {
         self.end = exit_handle(child);
     }
 
-    /// Serves them until the child that is watched has ended, and at most this long.
+    /// Serves the pipes until the watched child has ended, and at most this long.
     pub(crate) fn serve_for(&mut self, most: Duration) -> io::Result<()> {
         let due = Instant::now() + most;
         while let Some([fed, out, err, ended]) = self.poll_ready(Some(due))? {
@@ -67,7 +67,7 @@ impl ChildPipes {
         Ok(())
     }
 
-    /// Serves them until nobody holds the outputs open. `None`: too late.
+    /// Serves the pipes until no process holds the outputs open. `None`: too late.
     pub(crate) fn finish(
         mut self,
         due: Option<Instant>,
@@ -94,7 +94,7 @@ impl ChildPipes {
         Ok(())
     }
 
-    /// Waits until something can be done with one of the pipes or the child has ended, and says which. `None`: too late.
+    /// Waits until a pipe is ready or the child has ended, and returns which. `None`: too late.
     fn poll_ready(&self, due: Option<Instant>) -> io::Result<Option<[bool; 4]>> {
         let end = self.end.as_ref().map(|end| PollFd::new(end, PollFlags::IN));
         let watched = [self.input.poll_fd(), self.stdout.poll_fd(), self.stderr.poll_fd(), end];
@@ -114,7 +114,7 @@ impl ChildPipes {
     }
 }
 
-/// What says that a child has ended.
+/// Returns a handle that is readable when a child has ended.
 #[cfg(target_os = "linux")]
 fn exit_handle(child: &Child) -> Option<OwnedFd> {
     use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -122,13 +122,13 @@ fn exit_handle(child: &Child) -> Option<OwnedFd> {
     pidfd_open(pid, PidfdFlags::empty()).ok()
 }
 
-/// There is nothing that would say it.
+/// Returns `None`: this system has no such handle.
 #[cfg(not(target_os = "linux"))]
 fn exit_handle(_: &Child) -> Option<OwnedFd> {
     None
 }
 
-/// What a child reads, and how far it was written.
+/// The input of a child, and how much of it was written.
 struct FedInput {
     pipe: Option<ChildStdin>,
     bytes: Arc<[u8]>,
@@ -149,7 +149,7 @@ impl FedInput {
         self.pipe.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::OUT))
     }
 
-    /// Writes as much as there is room for. A child may end without reading all of it: that is its own affair.
+    /// Writes as much as has room; errors are ignored, as a child need not read all of it.
     fn write(&mut self) {
         let Some(pipe) = &mut self.pipe else { return };
         while let Some(rest @ [_, ..]) = self.bytes.get(self.written..) {
@@ -163,7 +163,7 @@ impl FedInput {
         self.pipe = None;
     }
 
-    /// Whoever has closed both outputs may still read.
+    /// Writes the rest on a thread: a child that has closed both outputs may still read.
     fn feed_rest(mut self) -> io::Result<()> {
         let Some(pipe) = self.pipe.take() else { return Ok(()) };
         fcntl_setfl(&pipe, fcntl_getfl(&pipe)? - OFlags::NONBLOCK)?;
@@ -186,7 +186,7 @@ impl DrainedOutput {
         self.pipe.as_ref().map(|pipe| PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::IN))
     }
 
-    /// Reads what is there.
+    /// Reads the bytes that are there.
     fn read(&mut self, chunk: &mut [u8]) -> io::Result<()> {
         let Some(pipe) = &mut self.pipe else { return Ok(()) };
         let Some(read) = read_once(pipe, chunk)? else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! The pipes of a child on Windows: a thread for each.
+//! Serves the pipes of a child on Windows, with a thread for each.
 
 use super::{OutputSink, READ_CHUNK_BYTES, feed_in_thread, read_once};
 use crate::log::LogPipe;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 type DrainedOutput = Receiver<io::Result<CapturedOutput>>;
 
-/// What a child reads, and what it writes.
+/// The pipes of a child: its input and both outputs.
 pub(crate) struct ChildPipes {
     stdout: DrainedOutput,
     stderr: DrainedOutput,
@@ -36,18 +36,18 @@ impl ChildPipes {
         })
     }
 
-    /// Nothing would say it: whoever serves them looks.
+    /// Does nothing: there is no handle to watch, and the caller polls for the end.
     #[expect(clippy::unused_self, reason = "it is otherwise elsewhere")]
     pub(crate) fn watch_exit(&mut self, _: &Child) {}
 
-    /// Waits this long: the threads serve them.
+    /// Waits this long: the threads serve the pipes.
     #[expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "it is otherwise elsewhere")]
     pub(crate) fn serve_for(&mut self, most: Duration) -> io::Result<()> {
         thread::sleep(most);
         Ok(())
     }
 
-    /// Waits until nobody holds the outputs open. `None`: too late.
+    /// Waits until no process holds the outputs open. `None`: too late.
     pub(crate) fn finish(self, due: Option<Instant>) -> io::Result<Option<[CapturedOutput; 2]>> {
         let Some(stdout) = receive_output(&self.stdout, due)? else { return Ok(None) };
         let Some(stderr) = receive_output(&self.stderr, due)? else { return Ok(None) };
@@ -60,7 +60,7 @@ fn drain_in_thread<R: Read + Send + 'static>(
     sink: OutputSink,
 ) -> io::Result<DrainedOutput> {
     let (sender, receiver) = mpsc::channel();
-    // Nobody listens any more once the child was killed.
+    // The receiver is gone once the child was killed.
     thread::Builder::new().spawn(move || sender.send(capture_output(pipe, sink)).is_ok())?;
     Ok(receiver)
 }
