@@ -1,5 +1,6 @@
-//! The open connections of the server: how many there are, and which of them wait for a request. A full server closes the
-//! connection that has waited longest, so that idle strangers never keep a browser out. It reads and sends nothing.
+//! The open connections of the server, and which of them wait for a request. A full server closes
+//! the connection that has waited longest, so that idle clients never keep a browser out. This
+//! module reads and sends nothing.
 
 use super::stream::EventStream;
 use http_body_util::{Either, Full};
@@ -10,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use tokio::task::AbortHandle;
 
-/// The most connections that are open at once.
+/// Largest number of connections that are open at once.
 const MAX_OPEN_CONNECTIONS: usize = 256;
 
 /// All open connections of a server.
@@ -27,7 +28,7 @@ struct ConnectionTable {
 #[derive(Debug)]
 struct OpenConnection {
     task: Option<AbortHandle>,
-    /// The place in the order of waiting; none while a request is answered.
+    /// Place in the order of waiting; `None` while a request is answered.
     waiting_since: Option<u64>,
 }
 
@@ -43,13 +44,13 @@ impl OpenConnections {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes room for one more connection. False: all of them are being answered.
+    /// Makes room for one more connection. Returns false if all connections are being answered.
     pub(super) fn make_room(&self) -> bool {
         let is_full = self.lock_table().open.len() >= MAX_OPEN_CONNECTIONS;
         !is_full || self.close_longest_waiting()
     }
 
-    /// Closes the connection that has waited longest for a request. False: none waits.
+    /// Closes the connection that has waited longest for a request. Returns false if none waits.
     pub(super) fn close_longest_waiting(&self) -> bool {
         let mut table = self.lock_table();
         let waiting = table.open.iter().filter_map(|(id, open)| Some((open.waiting_since?, *id)));
@@ -62,7 +63,7 @@ impl OpenConnections {
         true
     }
 
-    /// Adds a connection, which waits for its first request. It is removed when its handle is dropped.
+    /// Adds a connection, which waits for its first request. Dropping the handle removes it.
     pub(super) fn add(&self) -> ConnectionHandle {
         let mut table = self.lock_table();
         let id = table.next_number();
@@ -71,7 +72,7 @@ impl OpenConnections {
         ConnectionHandle { all: self.clone(), id }
     }
 
-    /// Names the task that serves a connection. One that has ended by now is not in the table.
+    /// Sets the task of a connection, unless the connection has ended by now.
     pub(super) fn set_task(&self, id: u64, task: AbortHandle) {
         if let Some(open) = self.lock_table().open.get_mut(&id) {
             open.task = Some(task);
@@ -95,7 +96,6 @@ pub(super) struct ConnectionHandle {
 }
 
 impl ConnectionHandle {
-    /// The number of the connection.
     pub(super) const fn id(&self) -> u64 {
         self.id
     }
@@ -113,7 +113,7 @@ impl Drop for ConnectionHandle {
     }
 }
 
-/// A request whose answer is under way: its connection is not closed for another one.
+/// A mark for a request that is being answered: its connection is not closed to make room.
 #[derive(Debug)]
 pub(super) struct AnswerInProgress {
     all: OpenConnections,
@@ -137,7 +137,6 @@ pub(super) struct AnswerBody {
 }
 
 impl AnswerBody {
-    /// Puts a mark on a body.
     pub(super) const fn new(body: PlainBody, mark: AnswerInProgress) -> Self {
         Self { body, _mark: mark }
     }

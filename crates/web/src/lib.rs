@@ -1,6 +1,6 @@
-//! A small web server: takes requests one by one to whoever answers them, and answers back, whole or as a stream of events.
-//! What a request may do, and to whom it is answered at all, is for the caller to say; what it may cost is bounded here:
-//! how many come at once, how long their heads and their bodies take, and how large they are.
+//! A small web server: passes requests to a [`WebSite`] and sends its answers, whole or as streams
+//! of events. Permissions are the caller's; the cost of requests is bounded here: how many come at
+//! once, how long their heads and bodies take, and how large they are.
 
 mod connections;
 mod stream;
@@ -24,54 +24,54 @@ use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 use treebeam_process::runtime_thread::{RuntimeThread, run_blocking};
 
-/// The longest body of a request.
+/// Largest body of a request, in bytes.
 pub const MAX_BODY_BYTES: usize = 256 << 10;
-/// The longest head of a request.
+/// Largest head of a request, in bytes.
 const MAX_HEAD_BYTES: usize = 32 << 10;
-/// How often a full server looks for room.
+/// Interval at which a full server looks for room.
 const ROOM_CHECK_INTERVAL: Duration = Duration::from_millis(10);
-/// How long nobody is let in after the system had no room for one.
+/// Pause after the system could not accept a connection.
 const ACCEPT_RETRY_PAUSE: Duration = Duration::from_millis(100);
 
-/// What somebody asks for. Nothing of it has been believed yet.
+/// A request as it was sent, not yet validated.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WebRequest {
-    /// `GET`, `POST` or another one.
+    /// `GET`, `POST` or another method.
     pub method: String,
     /// The path, as it was sent.
     pub path: String,
-    /// What came after the question mark, as it was sent.
+    /// The part after the question mark, as it was sent.
     pub query: String,
     /// The server that the target names, with its port, where the target is a whole address.
     pub authority: Option<String>,
-    /// Under which name we were called; none where it is not said once and in plain letters.
+    /// The `host` header; `None` unless there is exactly one, in visible ASCII.
     pub host: Option<String>,
-    /// From which site the request comes.
+    /// The `origin` header: the site from which the request comes.
     pub origin: HeaderState,
-    /// What we gave to this browser before.
+    /// The cookie header, with values that were set before.
     pub cookie: Option<String>,
-    /// The event that a browser saw last, where it comes back to a stream.
+    /// The last event that a browser saw, where it reconnects to a stream.
     pub last_event: Option<String>,
     /// The body.
     pub body: Vec<u8>,
 }
 
-/// A header that means something else when it is there and cannot be read.
+/// The state of a header for which absent and unreadable are different things.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum HeaderState {
-    /// It is not there.
+    /// The header is absent.
     #[default]
     Absent,
-    /// It is there once.
+    /// The header is there once.
     Value(String),
-    /// It is there, and not as it should be.
+    /// The header is there more than once, or not in visible ASCII.
     Invalid,
 }
 
-/// What it is answered.
+/// The answer to a request.
 #[derive(Debug)]
 pub struct WebAnswer {
-    /// The status.
+    /// The status code.
     pub status: u16,
     /// The headers.
     pub headers: Vec<(&'static str, String)>,
@@ -82,26 +82,26 @@ pub struct WebAnswer {
 /// The body of an answer.
 #[derive(Debug)]
 pub enum WebBody {
-    /// All of it.
+    /// All bytes at once.
     Whole(Vec<u8>),
     /// Events, as they come.
     Stream(EventStream),
 }
 
-/// Whoever answers requests.
+/// The handler that answers requests.
 pub trait WebSite: Send + Sync {
-    /// The answer to a request. It may take its time: others are answered meanwhile.
+    /// Answers a request. It may block: other requests are answered meanwhile.
     fn answer_request(&self, request: &WebRequest) -> WebAnswer;
-    /// The answer to one that is too long to be read.
+    /// Answers a request that is too long to be read.
     fn answer_too_long(&self) -> WebAnswer;
 }
 
-/// How long the two parts of a request may take to come.
+/// Time limits for the two parts of a request.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestTimeouts {
-    /// The head, from the moment that the connection is open or the answer before it was sent.
+    /// Limit for the head, from the opening of the connection or the end of the answer before.
     pub head: Duration,
-    /// The body, from the end of the head.
+    /// Limit for the body, from the end of the head.
     pub body: Duration,
 }
 
@@ -110,10 +110,10 @@ pub struct RequestTimeouts {
 pub struct WebServer(RuntimeThread);
 
 impl WebServer {
-    /// Answers whoever comes here, within these times.
+    /// Starts to answer requests that come to this listener, within these times.
     ///
     /// # Errors
-    /// When the system does not let us.
+    /// When the system refuses.
     pub fn start(
         listener: TcpListener,
         site: Arc<dyn WebSite>,
@@ -129,7 +129,7 @@ impl WebServer {
         Ok(Self(runtime))
     }
 
-    /// Ends at once, whoever is being answered.
+    /// Stops at once, even while requests are being answered.
     pub fn stop(self) {
         drop(self.0);
     }
@@ -173,7 +173,7 @@ async fn serve_connection(
         .header_read_timeout(timeouts.head)
         .max_buf_size(MAX_HEAD_BYTES)
         .serve_connection(TokioIo::new(connection), answering);
-    // One that breaks off was not worth more than that.
+    // A connection that breaks off needs no handling.
     drop(conversation.await);
 }
 
@@ -216,7 +216,7 @@ async fn handle_request(
     plain.map(|body| AnswerBody::new(body, mark))
 }
 
-/// A header that may stand there once, in plain letters.
+/// Returns the value of a header that is there exactly once, in visible ASCII.
 fn single_header(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
     match read_header(headers, name) {
         HeaderState::Value(value) => Some(value),
@@ -233,7 +233,7 @@ fn read_header(headers: &HeaderMap, name: &HeaderName) -> HeaderState {
     }
 }
 
-/// An answer as it is sent; none where a header of it cannot be.
+/// Builds the response to send, or returns `None` if one of its headers is invalid.
 fn build_response(answer: WebAnswer) -> Option<Response<PlainBody>> {
     let body = match answer.body {
         WebBody::Whole(bytes) => Either::Left(Full::new(Bytes::from(bytes))),
@@ -252,7 +252,7 @@ fn empty_response(status: StatusCode) -> Response<PlainBody> {
     response
 }
 
-/// Bytes that nobody can guess.
+/// Returns random bytes that cannot be guessed.
 ///
 /// # Errors
 /// When the system has none.

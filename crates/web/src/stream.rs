@@ -1,5 +1,5 @@
-//! A body that comes piece by piece: one end is given to a browser, into the other one whoever has news puts them. Nobody
-//! waits for a browser that does not read.
+//! A body that is sent piece by piece: a channel from a sender of events to a browser. Sending
+//! never waits for a browser that does not read.
 
 use hyper::body::{Body, Bytes, Frame};
 use std::convert::Infallible;
@@ -8,29 +8,29 @@ use std::task::{Context, Poll};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-/// How many pieces wait for a browser.
+/// Largest number of pieces that wait for a browser.
 const MAX_WAITING_PIECES: usize = 16;
 
-/// The end for a browser.
+/// The browser's end of the channel.
 #[derive(Debug)]
 pub struct EventStream(Receiver<Bytes>);
 
-/// The end for whoever has news. The stream ends when it is dropped.
+/// The sender's end of the channel. Dropping it ends the stream.
 #[derive(Debug)]
 pub struct EventSender(Sender<Bytes>);
 
-/// What became of a piece.
+/// The result of sending a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendResult {
-    /// It is on its way.
+    /// The piece is on its way.
     Queued,
-    /// The browser has not read what came before: later, perhaps.
+    /// The browser has not read earlier pieces yet; sending may succeed later.
     Full,
     /// The browser is gone.
     Closed,
 }
 
-/// Both ends.
+/// Creates a channel and returns both ends.
 #[must_use]
 pub fn event_channel() -> (EventSender, EventStream) {
     let (sender, receiver) = channel(MAX_WAITING_PIECES);
@@ -48,7 +48,7 @@ impl EventSender {
         }
     }
 
-    /// Whether nobody reads any more.
+    /// Returns true if the browser is gone.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.0.is_closed()

@@ -1,4 +1,4 @@
-//! The web server over real connections: whoever does not finish what it says is cut off, and keeps nobody waiting.
+//! The web server over real connections: a client that stalls is cut off and blocks no other.
 
 #![cfg(test)]
 
@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use treebeam_web::{RequestTimeouts, WebAnswer, WebBody, WebRequest, WebServer, WebSite};
 
-/// How long anything is waited for before the test fails.
+/// Longest wait for anything before a test fails.
 const LONG: Duration = Duration::from_mins(2);
-/// How long the server waits in these tests, where that is what is tested.
+/// The server's time limit in tests of that limit.
 const SHORT: Duration = Duration::from_millis(200);
 
 struct Plain;
@@ -40,7 +40,7 @@ fn connect(at: SocketAddr, says: &str) -> TcpStream {
     connection
 }
 
-/// All that comes until the other side ends it.
+/// Reads all bytes until the other side closes the connection.
 #[track_caller]
 fn to_its_end(mut connection: TcpStream) -> String {
     let mut bytes = Vec::new();
@@ -58,7 +58,7 @@ fn half_a_head_is_cut_off() {
         let said = to_its_end(connect(at, half));
         assert!(!said.contains(" 200 "), "{half:?}: {said}");
     }
-    // One that was answered, and says no more.
+    // A client that was answered, and sends only half of its next request.
     let said = to_its_end(connect(at, "GET /a HTTP/1.1\r\nhost: here\r\n\r\nGET /b HTT"));
     assert!(said.contains("GET /a 0") && !said.contains("/b"), "{said}");
 }
@@ -81,7 +81,7 @@ fn nobody_waits_for_those_who_are_slow() {
     drop(slow);
 }
 
-/// Lets this process have as many files open as it may.
+/// Raises this process's limit on open files to its maximum.
 #[cfg(unix)]
 fn open_many_files() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -89,7 +89,7 @@ fn open_many_files() {
     setrlimit(Resource::Nofile, Rlimit { current: most, maximum: most }).unwrap();
 }
 
-/// They say nothing, half a head, or a head whose body never comes; the server would wait two minutes for each.
+/// Strangers send nothing, half a head, or no body; the server would wait two minutes for each.
 #[cfg(unix)]
 #[test]
 fn a_page_is_answered_at_once_while_a_thousand_strangers_hold_connections() {
@@ -99,7 +99,7 @@ fn a_page_is_answered_at_once_while_a_thousand_strangers_hold_connections() {
         let body_to_come = "POST / HTTP/1.1\r\nhost: here\r\ncontent-length: 4\r\n\r\n";
         let says = ["", "GET / HTTP/1.1\r\nhost: ", body_to_come][number % 3];
         let mut connection = TcpStream::connect(at).unwrap();
-        // It may be closed by now.
+        // The connection may be closed by now.
         drop(connection.write_all(says.as_bytes()));
         connection
     };
