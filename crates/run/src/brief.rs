@@ -1,4 +1,4 @@
-//! What a stage is told. Built from the state when the step starts, so that no stage ever sees the state.
+//! Builds the input of each stage from the state at the start of its step: no stage sees the state.
 
 mod control;
 mod outcome_line;
@@ -27,12 +27,13 @@ use treebeam_core::state::State;
 
 pub(crate) use outcome_line::short_outcome_line;
 
-/// The most outcomes of other ideas that a generator is told, the newest: a deep branch costs no more than a shallow one.
+/// Largest number of other ideas' outcomes that a generator is shown in full, the newest: a deep
+/// branch costs no more than a shallow one.
 const MAX_FULL_OUTCOMES: usize = 60;
-/// The most of those before them, which are told in short: so that nobody proposes what the branch has tried.
+/// Largest number of older outcomes shown in short, so that their ideas are not proposed again.
 const MAX_SHORT_OUTCOMES: usize = 600;
 
-/// Everything that the stage of a step needs to know.
+/// The input of the stage of a step.
 pub(crate) enum StepBrief {
     Propose(Box<IdeaBrief>),
     Implement(Box<ImplementBrief>),
@@ -44,67 +45,67 @@ pub(crate) enum StepBrief {
 
 pub(crate) struct IdeaBrief {
     pub(crate) source: IdeaSource,
-    /// Which expansion, counted from 1.
+    /// Number of the expansion, counted from 1.
     pub(crate) expansion: u32,
-    /// How many ideas are wanted.
+    /// Number of ideas wanted.
     pub(crate) count: u32,
-    /// The number of the first new idea file.
+    /// Number of the first new idea file.
     pub(crate) first_number: u32,
-    /// How many turns there were before.
+    /// Number of earlier turns.
     pub(crate) turns_before: u32,
-    /// Fingerprints that may not come again.
+    /// Fingerprints of ideas that may not be repeated.
     pub(crate) tried: BTreeSet<Sha256>,
-    /// Where repeats are looked for, if at all.
+    /// Scope in which repeats are looked for, if at all.
     pub(crate) scope: DedupeScope,
-    /// Those that the user gave: nobody is asked then.
+    /// Ideas that the user gave, for which no agent is asked.
     pub(crate) user_ideas: Option<Vec<String>>,
-    /// When the run's time is over.
+    /// End of the run's time.
     pub(crate) until: Option<Timestamp>,
     pub(crate) conversation: ConversationBrief,
     pub(crate) context: IdeaContext,
 }
 
-/// What the idea generator is told about a node's branch.
+/// The facts about a node's branch that the idea generator is shown.
 pub(crate) struct IdeaContext {
     pub(crate) node: NodeId,
     pub(crate) root_commit: Commit,
     pub(crate) commit: Commit,
     pub(crate) parent_commit: Option<Commit>,
-    /// The eval that became the node, with its figures; nothing for the root.
+    /// The eval that became the node, with its figures; `None` for the root.
     pub(crate) node_eval: Option<(EvalId, String)>,
-    /// The ideas that led here, each with its figures.
+    /// The ideas that led to the node, each with its figures.
     pub(crate) chain: Vec<String>,
-    /// What was tried before that, in short.
+    /// Older outcomes, in short.
     pub(crate) earlier: Vec<String>,
-    /// What else was tried on the way, with its outcome.
+    /// Other ideas of the branch, with their outcomes.
     pub(crate) outcomes: Vec<String>,
-    /// The files of all ideas that are told of in full.
+    /// Files of all ideas that are shown in full.
     pub(crate) idea_files: Vec<Idea>,
     pub(crate) protect: Vec<String>,
-    /// What measures the code.
+    /// The commands that measure the code.
     pub(crate) commands: Vec<String>,
 }
 
 pub(crate) struct ImplementBrief {
     pub(crate) run: RunId,
     pub(crate) about: EvalAttempt,
-    /// A candidate that is there already, where nobody is asked for another.
+    /// A candidate of an earlier attempt that is measured again without asking an agent.
     pub(crate) reused: Option<Candidate>,
-    /// Why earlier attempts failed, oldest first.
+    /// Failures of earlier attempts, oldest first.
     pub(crate) failures: Vec<EvalFailure>,
-    /// What their answers took.
+    /// Bills of the answers of earlier attempts.
     pub(crate) before: RoleBills,
     pub(crate) max_review_rounds: u32,
     pub(crate) proceed_on_max_review_rounds: bool,
     pub(crate) protect: Vec<String>,
     pub(crate) root_commit: Commit,
-    /// What measures the code.
+    /// The commands that measure the code.
     pub(crate) commands: Vec<String>,
-    /// Folders below the worktree in which they run.
+    /// Folders below the worktree in which the commands run.
     pub(crate) command_folders: Vec<String>,
-    /// How long the answers may take together.
+    /// Time limit for all answers together.
     pub(crate) timeout: Option<Duration>,
-    /// When the run's time is over.
+    /// End of the run's time.
     pub(crate) until: Option<Timestamp>,
 }
 
@@ -113,37 +114,37 @@ pub(crate) struct SweepBrief {
     pub(crate) inputs: InputsBrief,
 }
 
-/// What the inputs have to be, and who may have changed them.
+/// The expected state of the inputs, and the sweeps that may have changed them.
 pub(crate) struct InputsBrief {
-    /// What they were when the root was measured.
+    /// Record of the inputs when the root was measured.
     pub(crate) since: Option<RecordedInputs>,
-    /// Other evals whose sweeps are under way.
+    /// Other evals whose sweeps are running.
     pub(crate) under_way: Vec<EvalId>,
 }
 
-/// What a candidate's sweep must leave as it was.
+/// The files that a candidate's sweep must leave unchanged.
 pub(crate) struct SweepBounds {
     pub(crate) protect: Vec<String>,
     pub(crate) results_csv: Option<WorktreePath>,
-    /// Whether the root's own sweep was run: with `baseline_csv` its results were there already.
+    /// True if the root's own sweep was run: with `baseline_csv` its results were there already.
     pub(crate) root_was_swept: bool,
-    /// What follows from the root's own sweep; nothing is known of it in older runs.
+    /// Facts from the root's own sweep; `None` in older runs.
     pub(crate) checks: Option<RootChecks>,
     pub(crate) inputs: InputsBrief,
-    /// Whether artifacts were found changed while this candidate was swept.
+    /// True if artifacts were found changed while this candidate was swept.
     pub(crate) is_suspect: bool,
     /// The artifacts that decisions still rest on.
     pub(crate) artifacts: Vec<Artifact>,
 }
 
-/// What is needed to take in what a job left behind.
+/// The input for collecting the results of a job.
 pub(crate) enum CollectBrief {
     Root { commit: Commit, settings: Box<FixedSettings>, watch: JobWatch },
     Eval { about: Box<EvalAttempt>, commit: Commit, bounds: Box<SweepBounds>, watch: JobWatch },
 }
 
-/// Which process submitted a job. A worktree from before a power cut may lack contents that were
-/// never synced, so it says nothing about what an adopted job did.
+/// The origin of a job. A worktree from before a power cut may lack contents that were never
+/// synced, so it says nothing about an adopted job's changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum JobWatch {
     /// The job was submitted by this process, in a worktree that was whole.
@@ -154,7 +155,7 @@ pub(crate) enum JobWatch {
 
 pub(crate) struct ScoreBrief {
     pub(crate) about: EvalAttempt,
-    /// The older twin whose results these are, in place of an own sweep.
+    /// The older twin whose results are used instead of a sweep.
     pub(crate) same_code_as: Option<SweepSubject>,
     pub(crate) results: Artifact,
     pub(crate) parent: Artifact,
@@ -175,7 +176,7 @@ pub(crate) struct DiscardBrief {
     pub(crate) attempt: u32,
 }
 
-/// The brief of a step, if the state still has what it is about.
+/// Builds the brief of a step, or returns `None` if the state no longer has its subject.
 pub(crate) fn step_brief(state: &State, step: Step) -> Option<StepBrief> {
     Some(match step {
         Step::Propose(IdeaSource::Node(node)) => {
@@ -208,7 +209,7 @@ pub(crate) fn discard_brief(state: &State, leftover: Leftover) -> Option<Discard
     Some(DiscardBrief { leftover, attempt })
 }
 
-/// What the recorded beginning of a step is dated by; nothing where none is recorded, or it has no time.
+/// Returns the moment that dates the recorded beginning of a step; `None` if there is none.
 pub(crate) fn start_moment(state: &State, step: Step) -> Option<RecordedMoment> {
     match step {
         Step::Propose(source) => Some(expansion_moment(state, source.node_id())),
@@ -217,7 +218,7 @@ pub(crate) fn start_moment(state: &State, step: Step) -> Option<RecordedMoment> 
     }
 }
 
-/// What an expansion of a node at the open depth is dated by.
+/// Returns the moment by which an expansion of a node at the open depth is dated.
 pub(crate) fn expansion_moment(state: &Facts, node: NodeId) -> RecordedMoment {
     RecordedMoment::Expansion(node, state.first_open_eval_id())
 }
@@ -253,8 +254,8 @@ pub(crate) fn collect_brief(
     })
 }
 
-/// The artifacts that later decisions rest on: those of the root, of the frontier, and of the evals
-/// of the open depth.
+/// Returns the artifacts that later decisions rest on: those of the root, of the frontier, and of
+/// the evals of the open depth.
 pub(crate) fn decisive_artifacts(state: &Facts) -> Vec<Artifact> {
     let root = match &state.baseline {
         RootBaseline::Measured { results, .. } => Some(results.clone()),
@@ -276,7 +277,7 @@ fn root_checks(state: &Facts) -> Option<&RootChecks> {
     }
 }
 
-/// What the inputs have to be: what they were for the root, once that is measured.
+/// Builds the expected state of the inputs: as recorded for the root, once that is measured.
 fn inputs_brief(state: &State, subject: SweepSubject) -> InputsBrief {
     let recorded = match &state.baseline {
         RootBaseline::Measured { protected_inputs, .. } => protected_inputs.as_deref().copied(),
@@ -305,7 +306,7 @@ fn eval_attempt(state: &Facts, eval: &Eval) -> Option<EvalAttempt> {
     })
 }
 
-/// The sweep of a subject as it was last submitted.
+/// Returns the sweep of a subject as it was last submitted.
 pub(crate) fn sweep_job(state: &State, subject: SweepSubject) -> Option<SweepJob> {
     let commit = match subject {
         SweepSubject::Root => state.node(NodeId::ROOT)?.commit.clone(),
@@ -316,12 +317,12 @@ pub(crate) fn sweep_job(state: &State, subject: SweepSubject) -> Option<SweepJob
     Some(SweepJob { key, commit, sweep_config_limit, timeout: remaining_timeout(state, subject) })
 }
 
-/// How long one attempt of an eval may take, or the root's sweep.
+/// Returns the time limit of one attempt of an eval, or of the root's sweep.
 fn attempt_timeout(state: &Facts) -> Option<Duration> {
     state.limits.eval_timeout_seconds.map(|seconds| Duration::from_secs(seconds.get().into()))
 }
 
-/// What the answers of an attempt have left of that.
+/// Returns the time limit of an attempt minus the time that its answers took.
 fn remaining_timeout(state: &Facts, subject: SweepSubject) -> Option<Duration> {
     let bills = match subject {
         SweepSubject::Root => None,
@@ -410,7 +411,8 @@ fn conversation_brief(state: &State, node: &Node) -> ConversationBrief {
     }
 }
 
-/// What was known when the node was made: nothing of its own depth, so that it does not depend on what finished first.
+/// Returns the facts known when the node was made: none of its own depth, so that it does not
+/// depend on what finished first.
 fn idea_context(state: &State, node: &Node) -> IdeaContext {
     let chain = state.idea_chain(node.id);
     let mut beside = related_evals(state, node, &chain);
@@ -435,7 +437,8 @@ fn idea_context(state: &State, node: &Node) -> IdeaContext {
     }
 }
 
-/// The evals that a generator may be told of beside those that led to its node, the newest first.
+/// Returns the evals that a generator may be shown besides those that led to its node, the newest
+/// first.
 fn related_evals<'a>(
     state: &'a State,
     node: &'a Node,

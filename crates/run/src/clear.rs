@@ -1,5 +1,5 @@
-//! Removes what a run has left behind while nobody drives it: one thing after the other, each recorded. It goes on with
-//! nothing else of the run, and does not ask whether it is time for another try.
+//! Removes the leftovers of a run that is not driven: one after the other, each recorded. It starts
+//! nothing else of the run, and does not wait for the due time of another try.
 
 use crate::brief;
 use crate::drive::RunHalt;
@@ -10,21 +10,22 @@ use treebeam_core::event::{Event, Leftover};
 use treebeam_core::plan::{self, StepOutcome};
 use treebeam_core::state::State;
 
-/// What removing needs of the world.
+/// The ports that removing needs.
 #[derive(Clone, Copy)]
 pub struct RemovalPorts<'a> {
     /// The user's repository.
     pub repo: &'a dyn Repo,
     /// The run's files.
     pub files: &'a dyn FileStore,
-    /// What time it is.
+    /// Current time.
     pub now: Timestamp,
 }
 
-/// Records what the user asks for beside what is due anyway, then removes all of it. `watch` sees what came of each.
+/// Records the requested removals, then removes these leftovers and all overdue ones. `watch` is
+/// called with each outcome.
 ///
 /// # Errors
-/// When the record cannot be written. What cannot be removed is deferred, and no error.
+/// When the record cannot be written. A failed removal is deferred, and no error.
 pub fn remove_leftovers(
     state: &mut State,
     asked: &[Leftover],

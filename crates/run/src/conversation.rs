@@ -1,9 +1,9 @@
-//! The conversation of a node's branch: what is remembered of it, how the next question goes on from that, and the three
-//! files that are kept of it. Who answers, and what is asked, is not known here.
+//! The conversation of a node's branch: earlier turns, the continuation of the next question, and
+//! three files. It does not depend on which agent answers, or on the content of questions.
 //!
 //! # Layout
-//! `recall` makes a thread from the facts, `session` leads the turns of one expansion, `sum_up`
-//! asks for a summary where one is wanted, [`document`] is the form of the files.
+//! [`mod@recall`] builds a thread from the facts, [`mod@session`] leads the turns of one expansion,
+//! [`mod@sum_up`] asks for a summary where one is wanted, [`document`] is the form of the files.
 
 pub mod document;
 mod recall;

@@ -1,5 +1,6 @@
-//! The one loop: plan, record, do. The only place that appends to the journal and applies events.
-//! Steps run on threads of their own, as many as the plan allows; a sweep needs no thread while it runs.
+//! The main loop of a run: plan, record, start steps, accept their outcomes. Only this module
+//! appends to the journal and applies events. Steps run on threads of their own, as many as the
+//! plan allows; a sweep needs no thread while it runs.
 
 mod inbox;
 mod outcomes;
@@ -22,56 +23,56 @@ use treebeam_core::id::EvalId;
 use treebeam_core::plan::{self, PlanMove, RunningSteps, Step};
 use treebeam_core::state::{State, StateError};
 
-/// Why the loop ended before the run did. Nothing is lost: a resume goes on from the record.
+/// A reason why the loop ended before the run did. Nothing is lost: a resume goes on from the
+/// record.
 #[derive(Debug, thiserror::Error)]
 pub enum RunHalt {
-    /// Somebody asked for it: what was under way has ended, what the executor has goes on without us.
+    /// The user asked to leave the run: running steps have ended, the executor's jobs go on.
     #[error("interrupted")]
     Interrupted(Box<State>),
-    /// The world refused something that the run cannot do without.
+    /// A port failed that the run cannot do without.
     #[error(transparent)]
     Port(#[from] PortError),
-    /// No agent answers, whatever it is asked.
+    /// No agent answers any question.
     #[error(transparent)]
     Agent(AgentError),
-    /// There is nothing to compare with.
+    /// The root cannot be a baseline.
     #[error("the root cannot be used as a baseline: {why}")]
     RootUnsound {
-        /// What is wrong with its sweep.
+        /// The defect of the root's sweep.
         why: String,
     },
-    /// The user's own files are not those that the root was measured on: what is measured now could not be compared with it.
+    /// The user's files have changed since the root was measured: results would not be comparable.
     #[error("the sweep of `{subject}` is not submitted: {why}")]
     InputsChanged {
-        /// Whose sweep it is.
+        /// Subject of the sweep.
         subject: SweepSubject,
-        /// Which files, as far as that is known.
+        /// The changed files, as far as they are known.
         why: String,
     },
-    /// A node could not be made.
+    /// A promotion failed too often.
     #[error("eval {eval} could not be promoted: {why}")]
     Promotion {
-        /// Which eval.
+        /// The eval to be promoted.
         eval: EvalId,
-        /// Why.
+        /// The last error.
         why: String,
     },
-    /// The record and the loop disagree.
+    /// The journal and the loop disagree.
     #[error(transparent)]
     Unexpected(#[from] StateError),
-    /// A step did not end as a step does.
+    /// A step panicked or had no brief.
     #[error("{step} broke off: {why}")]
     Broken {
-        /// Which.
+        /// Name of the step.
         step: String,
-        /// What it said.
+        /// Message of the panic, or the reason.
         why: String,
     },
 }
 
 impl RunHalt {
-    /// Adds what the run was doing to an error of a port or of an unavailable agent. An
-    /// interruption stays as it is.
+    /// Adds the activity of the run to an error of a port. An interruption stays as it is.
     fn while_doing(self, doing: &str) -> Self {
         let wrap = |error: PortError| {
             let hint = error.hint.clone();
@@ -96,7 +97,7 @@ impl RunHalt {
 }
 
 impl From<AgentError> for RunHalt {
-    /// Whoever waits for an answer when everything is asked to end was interrupted, and nothing else.
+    /// Treats a question that was cut off by a request to end as an interruption.
     fn from(error: AgentError) -> Self {
         match error {
             AgentError::Unavailable(error) if error.is_interruption() => Self::Port(error),
@@ -113,7 +114,7 @@ impl From<AgentError> for RunHalt {
     }
 }
 
-/// Drives a run to its end, from wherever `state` says it is. `watch` sees every event once it is on disk and applied.
+/// Drives a run to its end from `state`. `watch` gets each batch of events that is on disk.
 ///
 /// # Errors
 /// When the run cannot go on now.
@@ -152,15 +153,15 @@ pub fn drive_run(
     })
 }
 
-/// What a thread brings back.
+/// The report of a thread to the loop.
 enum ThreadReport {
     Stepped(Step, Result<Option<StepEnd>, RunHalt>),
     Polled(Result<Vec<JobEnd>, RunHalt>),
-    /// Nothing came of a job whose sweep has to be run again.
+    /// The end of collecting a job; `None` if its sweep has to be run again.
     Collected(SweepSubject, Result<Option<StepEnd>, RunHalt>),
 }
 
-/// Why there is nothing more to start.
+/// The regular end of the loop.
 enum LoopEnd {
     Finished,
     Interrupted,
@@ -171,21 +172,21 @@ struct RunDriver<'scope, 'env> {
     running: RunningSteps,
     /// Outcomes whose turn has not come.
     held: Vec<(Option<Step>, StepEnd)>,
-    /// Events that are applied and not yet on disk: nothing is done about them before they are.
+    /// Events that are applied and not yet on disk; no step acts on them before they are.
     batch: Vec<Event>,
-    /// An append has failed: the state is ahead of what is on disk, and nothing more may be written.
+    /// True once an append has failed: the state is ahead of the disk, nothing may be written.
     broken: bool,
     promotion_failures: u32,
     /// How often in a row the job of a subject was lost.
     losses: BTreeMap<SweepSubject, u32>,
     /// Jobs that an earlier process of the run submitted, and that are not collected yet.
     adopted: BTreeSet<SweepSubject>,
-    /// Submissions whose results do not count, though their jobs are still under way.
+    /// Submissions whose results do not count, though their jobs are still running.
     void: BTreeMap<SweepSubject, u32>,
     polling: bool,
-    /// Jobs that have ended and whose results are being taken in.
+    /// Jobs that have ended and whose results are being collected.
     collecting: BTreeSet<SweepSubject>,
-    /// Threads that have not reported back.
+    /// Number of threads that have not reported back.
     threads: usize,
     world: RunPorts<'env>,
     journal: &'env mut dyn Journal,
@@ -212,7 +213,7 @@ impl RunDriver<'_, '_> {
         down.map(|()| left)
     }
 
-    /// Nobody has to wake the loop up: it looks into the inbox now and then, and at an interrupt with it.
+    /// Runs until the end or an interrupt; inbox and interrupt are polled, not waited for.
     fn run_loop(&mut self) -> Result<LoopEnd, RunHalt> {
         self.finish_restoring()?;
         self.adopt_jobs()?;
@@ -236,19 +237,20 @@ impl RunDriver<'_, '_> {
         }
     }
 
-    /// A run that is over has nothing left to interrupt; what could not be removed is tried another time.
+    /// Returns `Finished` for a run that is over, even at an interrupt; leftovers that could not be
+    /// removed are tried another time.
     fn loop_end(&self) -> LoopEnd {
         let over = self.state.stop_reason().is_some();
         if over { LoopEnd::Finished } else { LoopEnd::Interrupted }
     }
 
-    /// Nothing new starts, but what is under way may end and is recorded, and the whole state is written down.
+    /// Records the outcomes of running steps, then writes the whole state; nothing new starts.
     fn wind_down(&mut self) -> Result<(), RunHalt> {
         let mut seen = Ok(());
         loop {
             match self.accept_held() {
                 Err(halt @ RunHalt::Unexpected(_)) => return Err(halt),
-                // A halt like any other: what it follows from is recorded first.
+                // A halt like any other: the outcome that causes it is recorded first.
                 accepted => seen = seen.and(accepted),
             }
             self.record_batch()?;
@@ -276,7 +278,7 @@ impl RunDriver<'_, '_> {
         }
     }
 
-    /// Sweeps that another process submitted and that the executor still knows.
+    /// Adopts sweeps that an earlier process submitted and that the executor still knows.
     fn adopt_jobs(&mut self) -> Result<(), RunHalt> {
         let root = (self.state.baseline == RootBaseline::Unmeasured).then_some(SweepSubject::Root);
         let evals = self.state.sweeping_evals().iter().copied().map(SweepSubject::Eval);
@@ -291,7 +293,7 @@ impl RunDriver<'_, '_> {
         Ok(())
     }
 
-    /// Decides until there is nothing left to decide, and says what is to be started.
+    /// Applies planned events until there are none left, and returns the steps to start.
     fn plan_steps(&mut self) -> Result<Vec<Step>, RunHalt> {
         let mut steps = Vec::new();
         loop {
@@ -337,7 +339,7 @@ impl RunDriver<'_, '_> {
         Ok(())
     }
 
-    /// Puts on disk what was decided; only then may anything be done about it.
+    /// Appends the decided events to the journal; only then may steps act on them.
     fn record_batch(&mut self) -> Result<(), RunHalt> {
         if self.batch.is_empty() {
             return Ok(());
@@ -353,7 +355,7 @@ impl RunDriver<'_, '_> {
         Ok(())
     }
 
-    /// Compares the journal with what was written. What was put right is recorded with what comes next.
+    /// Checks the journal on disk. A restoration is recorded with the next batch.
     fn check_journal(&mut self) -> Result<(), RunHalt> {
         let examined = self.journal.check_integrity();
         match self.rescue_on_error(examined)? {
@@ -362,7 +364,7 @@ impl RunDriver<'_, '_> {
         }
     }
 
-    /// After an error of the journal nothing more is written to it; what it has lost is kept in the manifest.
+    /// Marks the journal as broken after an error; the manifest keeps what the journal has lost.
     fn rescue_on_error<T>(&mut self, done: Result<T, PortError>) -> Result<T, RunHalt> {
         done.map_err(|error| {
             self.broken = true;
@@ -373,12 +375,12 @@ impl RunDriver<'_, '_> {
         })
     }
 
-    /// Writes the state down, and lets the repository name the journal's last line.
+    /// Writes the state to the manifest, and stores the journal's last line in the repository.
     fn write_checkpoint(&mut self, moment: CheckpointKind) -> Result<(), RunHalt> {
         self.journal.write_checkpoint(&self.state, moment)?;
         let Some(tip) = self.journal.last_line() else { return Ok(()) };
         match self.world.repo.mark_journal(&tip) {
-            // The next stop or closed depth says it.
+            // The next stop or closed depth stores it.
             Err(error) if error.is_interruption() => Ok(()),
             marked => Ok(marked?),
         }

@@ -1,5 +1,5 @@
-//! The figures of a comparison, and what answers took, as JSON: the shape that the run's files, `treebeam score` and their readers share. Computes
-//! nothing but who did better of the tree and its control group, and writes nothing.
+//! Renders the figures of a comparison, and bills, as JSON. The run's files and `treebeam score`
+//! share this shape. Computes only which side leads; writes nothing.
 
 use serde_json::{Value, json};
 use treebeam_core::bill::{AgentBill, Cost, RoleBills};
@@ -11,7 +11,7 @@ use treebeam_score::compare::ComparisonDetails;
 use treebeam_score::paired::PairCounts;
 use treebeam_score::versus::{ControlComparison, LeadingSide, SideResult, compare_with_control};
 
-/// One comparison with all of its figures, column by column.
+/// Renders a comparison with all of its figures, column by column.
 #[must_use]
 pub fn comparison_json(details: &ComparisonDetails) -> Value {
     let columns = details.columns.iter().map(|column| {
@@ -34,7 +34,7 @@ pub fn comparison_json(details: &ComparisonDetails) -> Value {
     })
 }
 
-/// What the metrics make of a comparison.
+/// Renders the recommendation of a comparison, with its metrics.
 #[must_use]
 pub fn recommendation_json(details: &ComparisonDetails) -> Value {
     let Recommendation {
@@ -74,7 +74,7 @@ fn pair_counts_json(counts: PairCounts) -> Value {
     json!({ "pairs": counts.pairs, "wins": counts.wins, "losses": counts.losses })
 }
 
-/// The gate's word, with every check.
+/// Renders the verdict of the gate, with every check.
 #[must_use]
 pub fn verdict_json(verdict: &GateVerdict) -> Value {
     json!({
@@ -85,7 +85,7 @@ pub fn verdict_json(verdict: &GateVerdict) -> Value {
     })
 }
 
-/// What answers took, all together and by role; null where nothing was answered.
+/// Renders the bills of answers, in total and by role; null where nothing was answered.
 #[must_use]
 pub fn usage_json(bills: &RoleBills) -> Value {
     if bills.is_empty() {
@@ -101,13 +101,13 @@ pub fn usage_json(bills: &RoleBills) -> Value {
     all
 }
 
-/// What answers cost, in dollars, as far as prices are known; nothing where none is.
+/// Returns the known cost of answers in dollars, or `None` if no price is known.
 #[must_use]
 pub fn cost_in_dollars(bills: &RoleBills) -> Option<f64> {
     bills.total().known_cost().map(Cost::to_dollars)
 }
 
-/// How the tree stands against its control group; nothing for a run without one.
+/// Renders the comparison of the tree with its control group; `None` for a run without one.
 #[must_use]
 pub fn control_json(facts: &Facts) -> Option<Value> {
     let setting = facts.control_policy()?.to_string();

@@ -1,5 +1,5 @@
-//! What asking for ideas has brought so far, turn by turn, and what the next turn has to ask for. Who is asked, and about
-//! what, is not known here.
+//! Collects the ideas of a proposal turn by turn, and decides what the next turn asks for. It does
+//! not depend on the agent or on the topic.
 
 use crate::reply;
 use std::collections::BTreeSet;
@@ -8,42 +8,42 @@ use treebeam_core::id::Sha256;
 use treebeam_core::idea::{self, IdeaPart};
 use treebeam_core::policy::DedupeScope;
 
-/// How often somebody is asked for ideas before what came has to do.
+/// Largest number of turns in which ideas are asked for.
 const MAX_IDEA_TURNS: u32 = 3;
-/// The most repeats that are remembered: nobody wants to hear of more.
+/// Largest number of repeats that are kept.
 const MAX_REPEATS: usize = 1000;
 
-/// What the asking has brought.
+/// The ideas collected so far.
 pub(crate) struct IdeaBatch {
-    /// How many ideas there are to be in the end.
+    /// Number of ideas wanted in the end.
     wanted: usize,
     scope: DedupeScope,
-    /// Fingerprints that may not come again.
+    /// Fingerprints of ideas that may not be repeated.
     seen: BTreeSet<Sha256>,
-    /// New ideas, each with the turn that brought it.
+    /// New ideas, each with its turn.
     pub(crate) texts: Vec<(u32, String)>,
     pub(crate) repeats: Vec<RepeatedIdea>,
     parts: IncompleteIdeas,
-    /// How many turns are over.
+    /// Number of finished turns.
     pub(crate) turns: u32,
-    /// Why the last turn brought nothing.
+    /// Reason why the last turn brought nothing.
     why: Option<String>,
 }
 
-/// Ideas that lack a part. They are asked for once; then they are taken as they are.
+/// Ideas that lack a part. Their parts are asked for once; then the ideas are accepted as they are.
 enum IncompleteIdeas {
-    /// Those that came so far, each with the turn that brought it.
+    /// Ideas that came so far, each with its turn.
     Open(Vec<(u32, String)>),
-    /// The question after these has been asked.
+    /// Ideas that came after the question for missing parts.
     AskedFor(Vec<(u32, String)>),
 }
 
-/// What the next turn asks for.
+/// The request of the next turn.
 pub(crate) struct IdeaRequest {
     pub(crate) count: usize,
-    /// What came, and is not new.
+    /// Titles of answered ideas that are not new.
     pub(crate) repeated: Vec<String>,
-    /// What came, and lacks a part: in words.
+    /// Descriptions of answered ideas that lack a part.
     pub(crate) incomplete: Vec<String>,
 }
 
@@ -53,7 +53,7 @@ impl IdeaBatch {
         Self { wanted, scope, seen, texts, repeats, parts, turns: 0, why: None }
     }
 
-    /// Whether there is something left to ask for, and a turn left to do it.
+    /// Returns true if ideas are missing and a turn is left.
     pub(crate) fn is_open(&self) -> bool {
         self.texts.len() < self.wanted && self.turns < MAX_IDEA_TURNS
     }
@@ -72,7 +72,7 @@ impl IdeaBatch {
         }
     }
 
-    /// Takes a turn's reply apart, which lies in `kept`.
+    /// Adds the ideas of a turn's reply, which is kept in the file `kept`.
     pub(crate) fn add_reply(&mut self, reply: &str, kept: &str) {
         let before = self.begin_completion();
         self.turns += 1;
@@ -86,7 +86,7 @@ impl IdeaBatch {
         self.keep_incomplete(before);
     }
 
-    /// A turn without a reply.
+    /// Adds a turn without a reply.
     pub(crate) fn add_missed_turn(&mut self, why: String) {
         let before = self.begin_completion();
         self.turns += 1;
@@ -94,12 +94,12 @@ impl IdeaBatch {
         self.keep_incomplete(before);
     }
 
-    /// What a user gave: as it is.
+    /// Adds an idea of the user's as it is.
     pub(crate) fn add_user_idea(&mut self, text: String) {
         self.add_idea(1, text);
     }
 
-    /// There are no more turns: what lacks a part has to do as it is.
+    /// Accepts the ideas that lack a part, after the last turn.
     pub(crate) fn take_incomplete(&mut self) {
         let (IncompleteIdeas::Open(left) | IncompleteIdeas::AskedFor(left)) =
             std::mem::replace(&mut self.parts, IncompleteIdeas::AskedFor(Vec::new()));
@@ -108,12 +108,12 @@ impl IdeaBatch {
         }
     }
 
-    /// Why there is nothing.
+    /// Returns the reason why there are no ideas.
     pub(crate) fn shortfall_reason(&self) -> String {
         self.why.clone().unwrap_or_else(|| "every idea was a repeat".to_owned())
     }
 
-    /// Those whose parts the turn that ends now has asked for.
+    /// Takes the ideas whose missing parts were asked for in the turn that ends now.
     fn begin_completion(&mut self) -> Vec<(u32, String)> {
         match &mut self.parts {
             IncompleteIdeas::Open(texts) if !texts.is_empty() => {
@@ -160,7 +160,7 @@ impl IdeaBatch {
     }
 }
 
-/// `Widen the window: lacks RATIONALE:, REQUIRED_CHANGES:`.
+/// Describes the missing parts: `Widen the window: it lacks …`.
 fn describe_missing_parts(text: &str) -> String {
     let keys: Vec<String> = reply::missing_parts(text)
         .into_iter()

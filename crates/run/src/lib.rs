@@ -1,14 +1,16 @@
-//! The loop of treebeam: it asks [`plan`](treebeam_core::plan) what to do, lets a stage do it, and records what came of it.
-//! It knows the world only through its ports: no git, no files, no processes, no network.
+//! The loop of treebeam: plans steps, runs their stages and records the outcomes.
+//! [`plan`](treebeam_core::plan) chooses the steps. All else goes through its ports: no git, no
+//! files, no processes, no network.
 //!
 //! # Layout
-//! [`port`] is what the world must offer. [`drive_run`] is the loop, [`remove_leftovers`] removes
-//! what a run left that nobody drives. `brief` says what a stage is told, `stage` has one file per
-//! step, `metered_agent` asks and counts, `idea_batch` is what asking for ideas has brought,
-//! `step_files` notes the digest of each file that a step writes, [`standalone_ideas`] asks for
-//! them without a run, `summary` is an eval's page, [`prompt`], [`outline`], `reply`, `review` and
-//! [`patch`] are the texts that go to and come from agents, [`conversation`] is what a branch has
-//! said and goes on from, [`figures`] is a comparison as JSON.
+//! - [`port`]: the traits that the loop needs.
+//! - [`mod@drive`]: the loop; [`mod@clear`] removes leftovers of a run that is not driven.
+//! - [`mod@brief`]: the input of each stage; [`mod@stage`]: one file per step.
+//! - [`mod@metered_agent`] asks agents and counts the cost, [`mod@idea_batch`] collects the ideas
+//!   of a proposal, [`mod@step_files`] notes the digest of each file that a step writes,
+//!   [`mod@summary`] writes an eval's page, [`standalone_ideas`] asks for ideas without a run.
+//! - [`prompt`], [`outline`], [`reply`], [`mod@review`] and [`patch`]: texts to and from agents.
+//! - [`conversation`]: the turns of a branch; [`figures`]: a comparison as JSON.
 
 mod brief;
 mod clear;

@@ -1,6 +1,6 @@
-//! Asks the questions of one step, and counts what their answers take. An answer that comes from disk counts like the first
-//! time: it brings what it took with it. Where a step has an end, no answer may take longer than what is left until then;
-//! once the run's time is over, nobody is waited for and nothing is asked.
+//! Asks the questions of one step within its time limits, and sums up the bills of their answers.
+//! An answer from disk counts like the first time, because it carries its bill. Once the run's time
+//! is over, waits end and nothing is asked.
 
 use crate::port::{Agent, AgentError, AgentReply, AgentRequest, AgentRole, Clock};
 use jiff::Timestamp;
@@ -9,13 +9,13 @@ use std::time::Duration;
 use treebeam_core::bill::RoleBills;
 use treebeam_core::event::BudgetKind;
 
-/// The agents, as one step sees them.
+/// The agents, with the bills and time limits of one step.
 pub(crate) struct MeteredAgent<'a> {
     agent: &'a dyn Agent,
-    /// How long all answers together may take.
+    /// Time limit for all answers together.
     timeout: Option<Duration>,
     bills: RefCell<RoleBills>,
-    /// What time it is, and when the run's time is over.
+    /// The clock, and the end of the run's time.
     deadline: Option<(&'a dyn Clock, Timestamp)>,
 }
 
@@ -24,7 +24,7 @@ impl<'a> MeteredAgent<'a> {
         Self { agent, timeout, bills: RefCell::default(), deadline: None }
     }
 
-    /// The same; nothing is asked from then on, and no answer is waited for any longer.
+    /// Sets the end of the run's time: nothing is asked after it, and no wait lasts longer.
     pub(crate) fn with_deadline(self, deadline: Option<Timestamp>, clock: &'a dyn Clock) -> Self {
         Self { deadline: deadline.map(|deadline| (clock, deadline)), ..self }
     }
@@ -47,7 +47,7 @@ impl<'a> MeteredAgent<'a> {
                 self.bills.borrow_mut().add(role, reply.bill());
                 Ok(reply)
             }
-            // An eval that the run's time stops has not failed.
+            // An eval that the run's deadline stops has not failed.
             Err(AgentError::OutOfTime(_))
                 if within != of_step || self.remaining_run_time().is_err() =>
             {
@@ -60,7 +60,7 @@ impl<'a> MeteredAgent<'a> {
         }
     }
 
-    /// How much of the run's time is left, where that has an end.
+    /// Returns the rest of the run's time, if it has an end.
     fn remaining_run_time(&self) -> Result<Option<Duration>, AgentError> {
         let Some((clock, deadline)) = self.deadline else { return Ok(None) };
         let left = Duration::try_from(deadline.duration_since(clock.now()));
@@ -74,7 +74,7 @@ impl<'a> MeteredAgent<'a> {
         AgentError::OverBudget { budget: BudgetKind::Deadline, why }
     }
 
-    /// How much time is left for somebody, where there is an end.
+    /// Returns the rest of the step's time, if it has an end; `whom` is named in the error.
     pub(crate) fn remaining_step_time(&self, whom: &str) -> Result<Option<Duration>, AgentError> {
         let took = self.bills.borrow().total().answer_time();
         match self.timeout.map(|timeout| timeout.saturating_sub(took)) {
@@ -85,7 +85,7 @@ impl<'a> MeteredAgent<'a> {
         }
     }
 
-    /// What the answers have taken so far.
+    /// Returns the bills of the answers so far.
     pub(crate) fn bills(&self) -> RoleBills {
         self.bills.borrow().clone()
     }
@@ -104,7 +104,7 @@ impl<'a> MeteredAgent<'a> {
     }
 }
 
-/// Asks. Somebody who was not to remember anything has nothing to forget.
+/// Asks an agent; `Forgotten` becomes `Unanswered` if the question continues no answer.
 fn ask_agent(agent: &dyn Agent, question: &AgentRequest) -> Result<AgentReply, AgentError> {
     match agent.ask(question) {
         Err(AgentError::Forgotten(why)) if question.continues.is_none() => {
@@ -120,7 +120,7 @@ mod tests {
     use crate::port::{AgentRole, Continuation, EditMode};
     use treebeam_core::id::{CodePlace, NodeId};
 
-    /// Has forgotten everything; without a word of it, it answers as told.
+    /// Has forgotten every answer; a question that continues none gets the given reply.
     struct Forgetful(fn() -> Result<AgentReply, AgentError>);
 
     impl Agent for Forgetful {
@@ -162,7 +162,7 @@ mod tests {
         let said = ask_agent(&answers, &question(Some("r-1")));
         assert!(matches!(&said, Err(AgentError::Forgotten(id)) if id == "r-1"), "{said:?}");
         assert_eq!(ask_agent(&answers, &question(None)).expect("an answer").text, "yes");
-        // One that forgets what it was not asked to remember fails this question, and no more.
+        // Forgetting an answer that was not to be continued fails this question only.
         let lost = Forgetful(|| Err(AgentError::Forgotten("who?".to_owned())));
         let said = ask_agent(&lost, &question(None));
         assert!(matches!(&said, Err(AgentError::Unanswered(why)) if why == "who?"), "{said:?}");

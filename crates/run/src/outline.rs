@@ -1,9 +1,9 @@
-//! What a prompt shows of the repository: the files that a user names for a role, or an outline of what is likely to matter.
-//! It follows from commit, settings and what was said of the idea alone, and has a limit. Nothing is read here but through
-//! the port.
+//! Renders what a prompt shows of the repository: the files that a user names for a role, or an
+//! outline. An outline shows files that are likely to matter. The result depends only on commit,
+//! settings and the texts about the idea, and has a limit. Files are read through the port.
 //!
 //! # Layout
-//! `file_choice` says which files, `file_tree` is the list of all of them.
+//! [`mod@file_choice`] chooses the files, [`mod@file_tree`] lists all of them.
 
 mod file_choice;
 mod file_tree;
@@ -16,26 +16,26 @@ use std::fmt;
 use treebeam_core::id::Commit;
 use treebeam_core::protect::ProtectedPaths;
 
-/// No prompt shows more of the repository, in characters.
+/// Largest setting for the part of the repository in a prompt, in characters.
 pub const MAX_CONTEXT_CHARS: u32 = 2_000_000;
-/// With less room than this, in characters, nothing more is begun.
+/// Smallest room, in characters, for which another section is begun.
 const MIN_SECTION_ROOM_CHARS: usize = 300;
-/// What heading, fences and a note about a cut take, in characters, but for a path.
+/// Characters that heading, fences and a note about a cut take, without a path.
 const SECTION_OVERHEAD_CHARS: usize = 120;
 
-/// How much of the repository somebody is shown.
+/// The part of the repository that a prompt shows.
 #[derive(Clone, Debug, Default)]
 pub enum RepoContext {
-    /// Nothing.
+    /// No part of it.
     #[default]
     Nothing,
-    /// A list of all files, what changed since the root, and the files that are likely to matter.
+    /// A list of all files, the changes since the root, and the files that are likely to matter.
     Outline,
     /// The files that match, in the order of these globs.
     Files(Vec<FileGlob>),
 }
 
-/// Names files of a repository.
+/// A glob for files of a repository.
 #[derive(Clone, Debug)]
 pub struct FileGlob {
     text: String,
@@ -43,10 +43,10 @@ pub struct FileGlob {
 }
 
 impl FileGlob {
-    /// Reads a glob.
+    /// Parses a glob.
     ///
     /// # Errors
-    /// When it is none; in words.
+    /// A text that describes why it is no glob.
     pub fn new(glob: &str) -> Result<Self, String> {
         let text = glob.to_owned();
         match ProtectedPaths::new(std::slice::from_ref(&text)) {
@@ -66,18 +66,18 @@ impl fmt::Display for FileGlob {
     }
 }
 
-/// What there is to be seen, and by what it is chosen.
+/// The commits to show, and the texts by which files are chosen.
 pub(crate) struct OutlineInput<'a> {
     pub(crate) root: &'a Commit,
-    /// The code state that is shown.
+    /// Code state that is shown.
     pub(crate) commit: &'a Commit,
-    /// What was said: the files that it names come first.
+    /// Texts whose named files come first.
     pub(crate) texts: Vec<&'a str>,
     /// The commands that measure the code: their scripts come next.
     pub(crate) commands: &'a [String],
 }
 
-/// What somebody is shown; nothing where there is nothing to show.
+/// Renders the outline; empty where there is nothing to show.
 pub(crate) fn render_outline(
     repo: &dyn Repo,
     context: &RepoContext,
@@ -121,7 +121,7 @@ pub(crate) fn render_outline(
     Ok(page.text)
 }
 
-/// A path on one line.
+/// Returns a path without control characters, for one line.
 fn printable_path(file: &RepoFile) -> String {
     file.path.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
@@ -133,7 +133,7 @@ struct OutlinePage {
 }
 
 impl OutlinePage {
-    /// Adds a section of at most so many characters, cut to what is left; one that is not worth it is left out.
+    /// Adds a section of at most `most` characters, cut to the room left, if that is not too small.
     fn add_section(&mut self, head: &str, text: &str, most: usize) {
         let room =
             self.left.min(most).saturating_sub(SECTION_OVERHEAD_CHARS + head.chars().count());
@@ -142,7 +142,7 @@ impl OutlinePage {
         }
         let section = quoted_section(head, text, room) + "\n";
         let length = section.chars().count();
-        // A text of backticks has fences that are longer than itself.
+        // The fences around a text of backticks are longer than the text itself.
         if length <= self.left {
             self.left -= length;
             self.text.push_str(&section);

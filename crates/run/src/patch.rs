@@ -1,15 +1,15 @@
-//! The patch of a reply, as `git apply` takes it: prose and fences around it do not count, a reply's own `\r` goes, wrong line
-//! counts of hunks are counted again, several diffs become one, and `*** Begin Patch` is put into git's form. Pure; whether
-//! it applies is git's to say.
+//! Extracts the patch of a reply in the form that `git apply` accepts. Prose and fences around it
+//! are dropped, the reply's own `\r` is removed, line counts of hunks are corrected, several diffs
+//! become one, and `*** Begin Patch` is translated. Pure; whether the patch applies is left to git.
 
 mod envelope;
 
 use crate::reply::{MAX_REPLY_BYTES, truncate_text};
 
-/// The patch of a reply.
+/// Returns the patch of a reply.
 ///
 /// # Errors
-/// When there is none, or it has a form that cannot be put into git's; in words for whoever wrote it.
+/// When there is none, or it cannot be translated; a text for the author of the reply.
 pub fn find_patch(reply: &str) -> Result<String, String> {
     let text = truncate_text(reply, MAX_REPLY_BYTES);
     if text.len() < reply.len() {
@@ -28,14 +28,14 @@ pub fn find_patch(reply: &str) -> Result<String, String> {
     Ok(diff.iter().map(FilePatch::to_diff_text).collect())
 }
 
-/// Why a unified diff cannot be whole, in words for its author; nothing where it may be.
+/// Tells the author why a unified diff is truncated; `None` if it may be complete.
 #[must_use]
 pub fn truncation_error(diff: &str) -> Option<String> {
     parse_unified_diff(&diff.lines().collect::<Vec<_>>()).err()
 }
 
-/// The lines of a reply. Where those that head its diff end with `\r`, all of them do, and it means nothing; where they do
-/// not, a `\r` belongs to the file that the diff is about.
+/// Splits a reply into lines. If the header lines of its diff end with `\r`, it is removed from all
+/// lines; otherwise a `\r` belongs to the changed file.
 fn reply_lines(text: &str) -> Vec<&str> {
     let heads = |line: &&str| line.starts_with("diff --git ") || line.starts_with("--- ");
     let lines = text.strip_suffix('\n').unwrap_or(text).split('\n');
@@ -45,7 +45,7 @@ fn reply_lines(text: &str) -> Vec<&str> {
     }
 }
 
-/// The same patch for files whose lines end with `\r\n`.
+/// Converts a patch for files whose lines end with `\r\n`.
 #[must_use]
 pub fn with_carriage_returns(patch: &str) -> String {
     let mut text = String::with_capacity(patch.len() + patch.len() / 20);
@@ -60,22 +60,22 @@ fn is_content(line: &str) -> bool {
     line.starts_with([' ', '+', '-']) && !line.starts_with("--- ") && !line.starts_with("+++ ")
 }
 
-/// What a patch says about one file.
+/// The part of a patch about one file.
 #[derive(Debug, Default)]
 struct FilePatch {
-    /// All that comes before the hunks.
+    /// All lines before the hunks.
     head: Vec<String>,
     hunks: Vec<PatchHunk>,
-    /// What it lacks at its end, in words.
+    /// Description of the lines that are missing at its end.
     lacks: Option<String>,
 }
 
-/// How git names a file without content, in both of its formats.
+/// Git's ids of a file without content, in both of its object formats.
 const EMPTY_BLOB_IDS: [&str; 2] = ["e69de29", "473a0f4"];
 
 impl FilePatch {
-    /// How it shows that a diff was cut off in or behind it, given the lines that follow. A closing fence says that its author
-    /// came to the end: then it is the counts that are wrong.
+    /// Returns a sign that the diff was cut off in or behind this file, given the lines that
+    /// follow. Behind a closing fence the diff is complete, and wrong counts are just wrong.
     fn truncation_sign(&self, rest: &[&str]) -> Option<String> {
         let mut rest = rest.iter().filter(|line| !line.trim().is_empty());
         let next = rest.next();
@@ -92,7 +92,7 @@ impl FilePatch {
         self.lacks.clone()
     }
 
-    /// Whether its head means nothing, or something else, without a hunk.
+    /// Returns true if the header alone, without a hunk, means nothing or something else.
     fn needs_hunks(&self) -> bool {
         let is_name = |line: &String| line.starts_with("--- ") || line.starts_with("+++ ");
         let has_content = |line: &String| {
@@ -103,7 +103,7 @@ impl FilePatch {
         !self.is_complete() || self.head.iter().any(|line| is_name(line) || has_content(line))
     }
 
-    /// Whether it means something without a hunk: another mode, another name, an empty file.
+    /// Returns true if no hunk is needed: another mode, another name, an empty file.
     fn is_complete(&self) -> bool {
         let known = ["rename to ", "new mode ", "new file mode ", "deleted file mode ", "copy to "];
         self.head.iter().any(|line| known.iter().any(|name| line.starts_with(name)))
@@ -120,12 +120,12 @@ impl FilePatch {
     }
 }
 
-/// A piece of a file, before and after.
+/// A piece of a file, before and after the change.
 #[derive(Debug, Default)]
 struct PatchHunk {
-    /// Where it is in the old file, if that was said.
+    /// Line number in the old file, if the header has one.
     start: Option<u64>,
-    /// Which function it is in, as git writes it.
+    /// Name of the function that it is in, as git writes it.
     section: String,
     lines: Vec<String>,
 }
@@ -139,10 +139,11 @@ impl PatchHunk {
         self.lines.iter().filter(|line| line.starts_with([' ', own])).count() as u64
     }
 
-    /// Writes it with line numbers that fit. `after`: where the next hunk may begin; `shift`: how much longer the new file is.
+    /// Writes the hunk with correct line numbers. `after`: the first line where it may begin;
+    /// `shift`: how much longer the new file is.
     fn write_hunk(&self, text: &mut String, after: &mut u64, shift: &mut i64) {
         let (old, new) = (self.count_lines('-'), self.count_lines('+'));
-        // Git looks for the place by itself, but takes the first line for a place that has nothing before it.
+        // Git finds the place by itself, but takes line 1 for a hunk with nothing before it.
         let start = self.start.unwrap_or(if old == 0 { 0 } else { *after + 1 });
         let new_start = match (old, new) {
             (0, _) => start.saturating_add(1).saturating_add_signed(*shift),
@@ -159,7 +160,7 @@ impl PatchHunk {
     }
 }
 
-/// All files of the unified diffs among these lines, which must not end before the last of them does.
+/// Parses all files of the unified diffs among these lines; the last one must not be cut off.
 fn parse_unified_diff(lines: &[&str]) -> Result<Vec<FilePatch>, String> {
     let mut files: Vec<FilePatch> = Vec::new();
     let (mut at, mut fenced, mut end) = (0, false, 0);
@@ -185,13 +186,13 @@ fn is_fence(line: &str) -> bool {
     line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~")
 }
 
-/// Whether a file's part begins here. Lines of a hunk may look like the names of a file, but no hunk begins behind them.
+/// Returns true if a file's part begins here. Hunk lines can look so, but precede no hunk.
 fn begins_file(lines: &[&str], at: usize) -> bool {
     let is = |at: usize, start: &str| lines.get(at).is_some_and(|line| line.starts_with(start));
     is(at, "diff --git ") || (is(at, "--- ") && is(at + 1, "+++ ") && is(at + 2, "@@"))
 }
 
-/// How a file's part begins, as far as no other text begins so.
+/// Beginnings of a file's part that other text does not have.
 const FILE_START_LINES: [&str; 4] = ["diff --git ", "--- a/", "--- /dev/null", "+++ b/"];
 
 const HEADER_LINE_STARTS: [&str; 13] = [
@@ -210,7 +211,7 @@ const HEADER_LINE_STARTS: [&str; 13] = [
     "+++ ",
 ];
 
-/// One file of a diff, and the line after it.
+/// Parses one file of a diff, and returns it with the index of the line after it.
 fn parse_file_patch(lines: &[&str], start: usize, fenced: bool) -> (FilePatch, usize) {
     let mut file = FilePatch::default();
     let mut at = start;
@@ -242,19 +243,19 @@ fn parse_file_patch(lines: &[&str], start: usize, fenced: bool) -> (FilePatch, u
     (file, at.max(start + 1))
 }
 
-/// Whether a file's part begins with git's own line, so that `---` behind it belongs to it.
+/// Returns true if a file's part begins with git's own line, so that `---` behind it belongs to it.
 fn has_git_header(lines: &[&str], start: usize) -> bool {
     lines.get(start).is_some_and(|line| line.starts_with("diff --git "))
 }
 
-/// `diff -u` writes the time of a file behind its name.
+/// Removes the time that `diff -u` writes behind a file's name.
 fn strip_timestamp(line: &str) -> &str {
     let is_name = line.starts_with("--- ") || line.starts_with("+++ ");
     if is_name { line.split('\t').next().unwrap_or(line) } else { line }
 }
 
-/// One hunk, and the line after it. Inside of a fence all lines that look like it belong to it; where nothing marks the end,
-/// its own counts do.
+/// Parses one hunk, and returns it with the index of the line after it. Inside a fence all lines
+/// that look like the hunk belong to it; elsewhere the counts of its header mark its end.
 fn parse_hunk(lines: &[&str], start: usize, fenced: bool) -> (PatchHunk, usize, Option<String>) {
     let header = lines.get(start).copied().unwrap_or_default();
     let HunkHeader { start: first, old, new, section } = parse_hunk_header(header);
@@ -268,7 +269,7 @@ fn parse_hunk(lines: &[&str], start: usize, fenced: bool) -> (PatchHunk, usize, 
         if begins_file(lines, at) || !(line.is_empty() || line.starts_with([' ', '+', '-', '\\'])) {
             break;
         }
-        // A blank line of the file lost its space on the way.
+        // A blank line of the file has lost its space.
         hunk.lines.push(if line.is_empty() { " ".to_owned() } else { (*line).to_owned() });
         at += 1;
     }
@@ -278,7 +279,7 @@ fn parse_hunk(lines: &[&str], start: usize, fenced: bool) -> (PatchHunk, usize, 
     (hunk, at, lacks)
 }
 
-/// What a hunk lacks of the lines that its header announces; nothing where it has more of one kind: that header is wrong.
+/// Describes the lines that a hunk lacks; `None` if it has more of one kind than its header says.
 fn describe_missing_lines(hunk: &PatchHunk, old: u64, new: u64) -> Option<String> {
     if hunk.lines.is_empty() {
         return Some("has no lines".to_owned());
@@ -289,7 +290,7 @@ fn describe_missing_lines(hunk: &PatchHunk, old: u64, new: u64) -> Option<String
         .then(|| format!("has {has_old} of {old} old and {has_new} of {new} new lines"))
 }
 
-/// Blank lines at the end belong to the text around, unless the counts want them.
+/// Removes blank lines at the end, which belong to the text around, unless they are counted.
 fn trim_blank_lines(hunk: &mut PatchHunk, old: u64, new: u64, raw: &[&str]) {
     let mut raw = raw;
     while let [before @ .., last] = raw
@@ -301,7 +302,7 @@ fn trim_blank_lines(hunk: &mut PatchHunk, old: u64, new: u64, raw: &[&str]) {
     }
 }
 
-/// What the line of a hunk says.
+/// The fields of a hunk's header.
 struct HunkHeader {
     start: Option<u64>,
     old: u64,
@@ -309,7 +310,7 @@ struct HunkHeader {
     section: String,
 }
 
-/// `@@ -3,7 +3,8 @@ fn name`; models leave the numbers out, or write what they like.
+/// Parses a header such as `@@ -3,7 +3,8 @@ fn name`; models leave the numbers out, or invent them.
 fn parse_hunk_header(header: &str) -> HunkHeader {
     let inside = header.trim_start_matches('@');
     let (ranges, section) = inside.split_once("@@").unwrap_or(("", inside));

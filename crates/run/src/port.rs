@@ -1,5 +1,6 @@
-//! The ports: everything the loop may ask of the world, and nothing else. `treebeam-edge` implements them.
-//! Every effect is idempotent: asked twice with the same arguments, the world is as after the first time.
+//! The ports of the loop: traits for everything that it needs from outside. The crates git, store,
+//! agent, executor and dry implement them. Every effect is idempotent: a second call with the same
+//! arguments changes nothing.
 
 mod agent;
 mod inputs;
@@ -27,26 +28,26 @@ use treebeam_core::id::{Commit, EvalId, NodeId, RunPath, Sha256};
 use treebeam_core::measure::UserPath;
 use treebeam_core::state::State;
 
-/// The world refused: the run cannot go on, but nothing is lost.
+/// An error of a port: the run cannot go on, but nothing is lost.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}")]
 pub struct PortError {
-    /// What was tried, on what.
+    /// The action that failed, and its object.
     pub what: String,
-    /// What to do about it, where that is known.
+    /// Advice for the user, where there is any.
     pub hint: Option<String>,
-    /// Why it failed.
+    /// The cause.
     #[source]
     pub cause: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
 impl PortError {
-    /// An error without a deeper cause.
+    /// Builds an error without a cause and without a hint.
     #[must_use]
     pub fn new(what: impl Into<String>) -> Self {
         Self { what: what.into(), hint: None, cause: None }
     }
-    /// What was tried and why it failed, all of it, in one line.
+    /// Returns the error with all its causes, in one line.
     #[must_use]
     pub fn full_text(&self) -> String {
         let mut text = self.what.clone();
@@ -58,7 +59,7 @@ impl PortError {
         }
         text
     }
-    /// Whether it failed only because everything was asked to end: nothing is to be concluded from it.
+    /// Returns true if the cause is a request to end the program: nothing follows from it then.
     #[must_use]
     pub fn is_interruption(&self) -> bool {
         let mut cause: Option<&(dyn std::error::Error + 'static)> =
@@ -71,13 +72,13 @@ impl PortError {
         }
         false
     }
-    /// The same error with what to do about it.
+    /// Sets the advice for the user.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
-    /// The same error with why it happened.
+    /// Sets the cause.
     #[must_use]
     pub fn with_cause(mut self, cause: impl std::error::Error + Send + Sync + 'static) -> Self {
         self.cause = Some(Box::new(cause));
@@ -85,30 +86,31 @@ impl PortError {
     }
 }
 
-/// What an error is caused by where a child was asked to end together with the program.
+/// The cause of an error where a child process was asked to end together with the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it was asked to end together with treebeam")]
 pub struct InterruptionCause;
 
-/// Where tests and sweeps run. A job outlives the runner.
+/// The port to the executor of tests and sweeps. A job outlives the program that submits it.
 pub trait Executor: Sync {
-    /// Starts a job, in a process that goes on without us. One that is known already is left alone, whoever started it.
+    /// Starts a job, in a process that outlives this one. A known job is left alone.
     ///
     /// # Errors
-    /// When the engine does not take it.
+    /// When the executor does not accept it.
     fn submit_job(&self, job: &SweepJob) -> Result<(), PortError>;
 
-    /// Which of these jobs the engine knows, running or ended. It will say the end of each of them. One that runs has from
-    /// now on as much time in all as is said here.
+    /// Returns those of these jobs that the executor knows, running or ended.
+    /// [`Executor::wait_for_jobs`] will report each of them once. Running jobs get the time limit
+    /// given here.
     ///
     /// # Errors
-    /// When the engine does not answer.
+    /// When the executor does not answer.
     fn adopt_jobs(&self, jobs: &[SweepJob]) -> Result<Vec<JobKey>, PortError>;
 
-    /// Waits for jobs to end, at most this long, and says each end once.
+    /// Waits for jobs to end, at most this long, and returns each end once.
     ///
     /// # Errors
-    /// When the engine does not answer.
+    /// When the executor does not answer.
     fn wait_for_jobs(&self, patience: Duration) -> Result<Vec<JobEnd>, PortError>;
 }
 
@@ -124,49 +126,49 @@ impl<E: Executor + ?Sized> Executor for Box<E> {
     }
 }
 
-/// Names a job for good.
+/// The permanent name of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobKey {
-    /// What is swept.
+    /// The subject that is swept.
     pub subject: SweepSubject,
-    /// Which submission of it, counted from 1: each has a fresh folder.
+    /// Number of the submission, counted from 1: each has a fresh folder.
     pub submission: u32,
 }
 
 /// A sweep to run.
 #[derive(Clone, Debug)]
 pub struct SweepJob {
-    /// Its name.
+    /// Name of the job.
     pub key: JobKey,
     /// The code state that is swept.
     pub commit: Commit,
-    /// N, where there is a limit.
+    /// Limit on the number of configurations, where there is one.
     pub sweep_config_limit: Option<u32>,
-    /// How long its commands may take together.
+    /// Time limit for all commands of the job together.
     pub timeout: Option<Duration>,
 }
 
 /// A job that has ended.
 #[derive(Clone, Debug)]
 pub struct JobEnd {
-    /// Which.
+    /// Name of the job.
     pub key: JobKey,
-    /// How.
+    /// Result of the job.
     pub exit: JobExit,
-    /// What its commands said: regular files of its folder.
+    /// Output of its commands: regular files of its folder.
     pub logs: Vec<RunPath>,
     /// The commands that ran, in order, as far as that is known.
     pub commands: Vec<CommandRecord>,
-    /// What it has used, where that is known.
+    /// Resources that the job used, where that is known.
     pub usage: Option<JobUsage>,
-    /// The file of the user's that its results are; none: they were measured.
+    /// The user's file that the results were copied from; `None` if they were measured.
     pub user_baseline: Option<UserPath>,
-    /// The digest of the results once all processes of the job were gone, where that is known.
+    /// Digest of the results once all processes of the job were gone, where that is known.
     pub results_sha256: Option<Sha256>,
 }
 
 impl JobEnd {
-    /// The end of a job of which nothing else is known.
+    /// Builds the end of a job about which nothing else is known.
     #[must_use]
     pub const fn new(key: JobKey, exit: JobExit) -> Self {
         Self {
@@ -181,31 +183,31 @@ impl JobEnd {
     }
 }
 
-/// How a job ended.
+/// The result of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobExit {
-    /// Tests and sweep succeeded; the results lie here.
+    /// Tests and sweep succeeded.
     Done {
         /// The results CSV, as the sweep wrote it.
         results: RunPath,
     },
-    /// It failed.
+    /// A command of the job failed.
     Failed {
-        /// What kind of failure.
+        /// Kind of the failure.
         kind: FailureKind,
-        /// What happened, with the tail of the output.
+        /// Message for the user, with the tail of the output.
         message: String,
     },
-    /// It is gone and left no result, by no fault of the candidate that is known: it is run again, as a new submission.
+    /// The job is gone without a result, by no known fault of the candidate: it is submitted again.
     Lost {
-        /// What is known of it.
+        /// The known facts about the loss.
         message: String,
     },
 }
 
-/// The run's own files.
+/// The port to the run's own files.
 pub trait FileStore: Sync {
-    /// Writes a whole file: a reader sees the old one or the new one.
+    /// Writes a whole file: a reader sees either the old content or the new one.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -217,50 +219,50 @@ pub trait FileStore: Sync {
     /// When it is missing, longer, or cannot be read.
     fn read_file(&self, path: &RunPath, limit: usize) -> Result<Vec<u8>, PortError>;
 
-    /// The same, where there is such a file.
+    /// Reads a file of at most `limit` bytes, or returns `None` if it is missing.
     ///
     /// # Errors
     /// When it is longer, or cannot be read.
     fn find_file(&self, path: &RunPath, limit: usize) -> Result<Option<Vec<u8>>, PortError>;
 
-    /// Makes `to` the same file as `from`, in place of what was there, and returns its digest.
+    /// Makes `to` the same file as `from`, replacing an existing one, and returns its digest.
     ///
     /// # Errors
     /// When `from` is no regular file or `to` cannot be written.
     fn link_file(&self, from: &RunPath, to: &RunPath) -> Result<Sha256, PortError>;
 
-    /// Removes what the sweeps of an eval wrote, all submissions of it.
+    /// Removes all files that the sweeps of an eval wrote, in all submissions.
     ///
     /// # Errors
     /// When something is still there afterwards.
     fn remove_submissions(&self, eval: EvalId) -> Result<(), PortError>;
 
-    /// Copies a file that a decision will rest on to `artifacts/<name>`.
+    /// Copies a file on which a decision will rest to `artifacts/<name>`.
     ///
     /// # Errors
     /// When it is no regular file or cannot be copied.
     fn import_artifact(&self, from: &RunPath, name: &str) -> Result<Artifact, PortError>;
 
-    /// Puts on disk that all files which were written or linked are there. An outcome that rests on them comes after this.
+    /// Syncs all written or linked files to disk, before an outcome that rests on them.
     ///
     /// # Errors
     /// When they may not be on disk.
     fn sync_files(&self) -> Result<(), PortError>;
 
-    /// Returns those artifacts that are not what was recorded. Nothing is written: that they were
-    /// changed has to be on record before they are restored.
+    /// Returns the artifacts whose content differs from the recorded digest. Nothing is written:
+    /// the change has to be on record before they are restored.
     ///
     /// # Errors
-    /// When no copy in the run is what was recorded of one of them.
+    /// When the run has no intact copy of one of them.
     fn find_changed_artifacts(&self, artifacts: &[Artifact]) -> Result<Vec<Artifact>, PortError>;
 
-    /// Replaces each artifact that is not what was recorded with a copy in the run that is.
+    /// Replaces each artifact that differs from its recorded digest with an intact copy.
     ///
     /// # Errors
     /// When there is no such copy, or the artifact cannot be written.
     fn restore_artifacts(&self, artifacts: &[Artifact]) -> Result<(), PortError>;
 
-    /// Opens a copy in the run that is what was recorded of an artifact.
+    /// Opens a copy in the run that has the recorded digest of an artifact.
     ///
     /// # Errors
     /// When there is none.
@@ -269,20 +271,20 @@ pub trait FileStore: Sync {
     /// Opens an artifact after checking its digest.
     ///
     /// # Errors
-    /// When it is missing or is not what was recorded.
+    /// When it is missing or its content differs from the recorded digest.
     fn open_artifact(&self, artifact: &Artifact) -> Result<Box<dyn Read>, PortError>;
 }
 
-/// The append-only truth.
+/// The append-only journal of a run, from which its state is rebuilt.
 pub trait Journal {
-    /// Appends events, durably, in order, all or a prefix of them.
+    /// Appends events, durably, in order: all of them or a prefix.
     ///
     /// # Errors
     /// When they may not be on disk. That is final for this process.
     fn append(&mut self, events: &[Event]) -> Result<(), PortError>;
 
-    /// Compares the journal on disk with what was written, and puts back one that was removed. The event says so, and is to
-    /// be recorded.
+    /// Compares the journal on disk with the lines written so far, and restores a removed one. The
+    /// returned event reports the restoration, and is to be recorded.
     ///
     /// # Errors
     /// When it was cut or changed. That is final for this process.
@@ -290,13 +292,13 @@ pub trait Journal {
         Ok(None)
     }
 
-    /// The last line that is on disk; none where there is none, or lines are not kept.
+    /// Returns the last line on disk; `None` where there is none, or lines are not kept.
     fn last_line(&self) -> Option<JournalTip> {
         None
     }
 
-    /// Writes the whole state down because the journal was damaged: what it no longer has is in the state. Does nothing where
-    /// the journal is sound. The state is `unwritten` events ahead of what was appended.
+    /// Writes the whole state to the manifest if the journal is damaged: it keeps what the journal
+    /// lost. The state is `unwritten` events ahead of the appended ones.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -304,23 +306,23 @@ pub trait Journal {
         Ok(())
     }
 
-    /// A good moment to write the whole state down, so that a later start reads less.
+    /// Offers the whole state for a checkpoint, so that a later start reads less.
     ///
     /// # Errors
     /// When it cannot be written.
     fn write_checkpoint(&mut self, state: &State, moment: CheckpointKind) -> Result<(), PortError>;
 }
 
-/// A line of a journal, as the one after it names it.
+/// A line of a journal, as the next line refers to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JournalTip {
-    /// Number of its event.
+    /// Number of the line's event.
     pub seq: u64,
     /// Digest of the line without its line end.
     pub digest: Sha256,
 }
 
-/// When a state is offered for a checkpoint.
+/// The moment at which a state is offered for a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckpointKind {
     /// A depth has closed: write it if enough has happened since the last one.
@@ -329,56 +331,56 @@ pub enum CheckpointKind {
     End,
 }
 
-/// What time it is.
+/// The port to the clock.
 pub trait Clock: Sync {
-    /// The time of something that is recorded.
+    /// Returns the time of a recorded moment.
     fn recorded_time(&self, moment: RecordedMoment) -> Timestamp;
-    /// The time on the wall: for waiting, for people and for the run's deadline, never for another decision.
+    /// Returns the wall-clock time: for waits, people and the deadline, for no other decision.
     fn now(&self) -> Timestamp;
-    /// The time of something that is recorded, or on the wall where nothing depends on it.
+    /// Returns the time of a recorded moment, or the wall-clock time where there is none.
     fn recorded_time_or_now(&self, moment: Option<RecordedMoment>) -> Timestamp {
         moment.map_or_else(|| self.now(), |moment| self.recorded_time(moment))
     }
 }
 
-/// What a recorded time belongs to, so that a world without time can make one up.
+/// The moment that a recorded time belongs to, so that a clock without real time can derive one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RecordedMoment {
     /// The start of the run, or the measuring of its root.
     Start,
     /// An expansion of a node, at the depth that begins with this eval.
     Expansion(NodeId, EvalId),
-    /// The making of a node.
+    /// The creation of a node by promotion.
     Promotion(EvalId),
     /// The beginning of an eval's attempt.
     Begun(EvalId, u32),
     /// The end of a stage of an eval's attempt.
     Eval(EvalId, EvalStage, u32),
-    /// The user's wish to have work done again, before this eval could be.
+    /// The user's request to redo work, before this eval existed.
     SentBack(EvalId),
-    /// The end of the run, before this eval could be.
+    /// The end of the run, before this eval existed.
     Stop(EvalId),
 }
 
-/// All ports together, and what those behind one of them are told.
+/// All ports together, with the prompts of the run.
 #[derive(Clone, Copy)]
 pub struct RunPorts<'a> {
     /// The user's repository.
     pub repo: &'a dyn Repo,
-    /// Who answers.
+    /// The agents that answer.
     pub agent: &'a dyn Agent,
-    /// Where sweeps run.
+    /// The executor of sweeps.
     pub executor: &'a dyn Executor,
     /// The run's files.
     pub files: &'a dyn FileStore,
-    /// What sweeps are given of the user's own files.
+    /// The user's own files that sweeps read.
     pub inputs: &'a dyn InputFiles,
-    /// What time it is.
+    /// The clock.
     pub clock: &'a dyn Clock,
-    /// Whether to go on.
+    /// Requests to leave the run.
     pub interrupt: &'a dyn Interrupt,
-    /// What the user has to say meanwhile.
+    /// Messages of the user.
     pub inbox: &'a dyn Inbox,
-    /// What agents are told.
+    /// The prompts for all roles.
     pub prompts: &'a PromptSet,
 }

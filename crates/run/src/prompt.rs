@@ -1,11 +1,12 @@
-//! The texts that agents are given: a template for each role, and what is put into it. Pure and bounded: no absolute path,
-//! time, duration, cost or process id. Where a user's templates lie is the program's business.
+//! Renders the prompts for agents: a template for each role, and the texts that fill it. Pure and
+//! bounded: no absolute path, time, duration, cost or process id. The program finds a user's
+//! templates.
 //!
 //! # Layout
-//! [`PromptTemplate`] is a prompt with open places, [`Placeholder`] is one of them; `section` is
-//! what stands in its place, `earlier_attempts` what became of attempts before, `context_pack` a
-//! node's context pack, `listed_files` what the user adds to it. The built-in templates are files
-//! in `prompts/`.
+//! [`PromptTemplate`] is a prompt with placeholders, [`Placeholder`] is one of them;
+//! [`mod@section`] frames the texts that replace them, [`mod@earlier_attempts`] describes failed
+//! attempts, [`mod@context_pack`] is a node's context pack, [`mod@listed_files`] adds files of the
+//! user to it. The built-in templates are files in `prompts/`.
 
 mod context_pack;
 mod earlier_attempts;
@@ -28,14 +29,14 @@ use section::{bullet_list, introduced_section, plain_section, quoted_section};
 use std::sync::LazyLock;
 use template::PromptParts;
 
-/// The longest text of one kind (an idea, a plan) that goes into a prompt, in characters.
+/// Largest text of one kind (an idea, a plan) in a prompt, in characters.
 const MAX_PART_CHARS: usize = 16_000;
-/// The longest change: what is not seen cannot be reviewed.
+/// Largest change in a prompt, in characters: a reviewer must see all of it.
 const MAX_CHANGE_CHARS: usize = 60_000;
-/// How much of the repository is shown where nobody says otherwise, in characters.
+/// Default for the part of the repository in a prompt, in characters.
 pub const DEFAULT_CONTEXT_CHARS: usize = 60_000;
 
-/// What agents are told, by role.
+/// The prompts of all roles.
 #[derive(Clone, Debug)]
 pub struct PromptSet {
     coordinator: RolePrompt,
@@ -43,23 +44,23 @@ pub struct PromptSet {
     coder: RolePrompt,
     reviewer: RolePrompt,
     ideas: RolePrompt,
-    /// The most that is shown of the repository, in characters.
+    /// Largest part of the repository that is shown, in characters.
     pub context_max_chars: usize,
-    /// What a generator of ideas is told beside.
+    /// Files that the user lists for the idea generator.
     pub listed_files: Vec<ListedFile>,
 }
 
-/// What somebody in a role is told.
+/// The prompt of a role.
 #[derive(Clone, Debug)]
 pub struct RolePrompt {
-    /// In which words.
+    /// Template of the prompt.
     pub template: PromptTemplate,
-    /// How much of the repository.
+    /// The part of the repository that is shown.
     pub context: RepoContext,
 }
 
 static BUILT_IN_PROMPTS: LazyLock<PromptSet> = LazyLock::new(|| {
-    // A test holds that nothing is wrong with them.
+    // A test checks that they are valid.
     let prompt = |role| {
         let (template, _) = PromptTemplate::parse_leniently(role, built_in_template(role));
         RolePrompt { template, context: RepoContext::Nothing }
@@ -75,7 +76,7 @@ static BUILT_IN_PROMPTS: LazyLock<PromptSet> = LazyLock::new(|| {
     }
 });
 
-/// The built-in template of a role.
+/// Returns the built-in template of a role.
 #[must_use]
 pub const fn built_in_template(role: AgentRole) -> &'static str {
     match role {
@@ -88,13 +89,13 @@ pub const fn built_in_template(role: AgentRole) -> &'static str {
 }
 
 impl PromptSet {
-    /// The built-in templates, with nothing of the repository: for agents that look for themselves, or not at all.
+    /// Returns the built-in templates, without the repository: agents may read it themselves.
     #[must_use]
     pub fn built_in() -> &'static Self {
         &BUILT_IN_PROMPTS
     }
 
-    /// What somebody in a role is told.
+    /// Returns the prompt of a role.
     #[must_use]
     pub const fn for_role(&self, role: AgentRole) -> &RolePrompt {
         match role {
@@ -106,7 +107,7 @@ impl PromptSet {
         }
     }
 
-    /// The same, to be changed.
+    /// Returns the prompt of a role, to be changed.
     pub const fn for_role_mut(&mut self, role: AgentRole) -> &mut RolePrompt {
         match role {
             AgentRole::Coordinator => &mut self.coordinator,
@@ -117,7 +118,7 @@ impl PromptSet {
         }
     }
 
-    /// Asks for ideas.
+    /// Renders the prompt of a turn that asks for ideas.
     pub(crate) fn render_ideas_prompt(&self, matter: &IdeaPromptInput<'_>) -> String {
         let IdeaPromptInput { pack, request, protect, repo, memory } = matter;
         let mut parts = constraint_parts(protect, repo);
@@ -137,45 +138,45 @@ impl PromptSet {
         self.ideas.template.fill(&parts)
     }
 
-    /// Asks for whatever a role does about an idea.
+    /// Renders the prompt of a role that works on an idea.
     pub(crate) fn render_role_prompt(&self, role: AgentRole, matter: &PromptInput<'_>) -> String {
         self.for_role(role).template.fill(&matter.template_parts(role))
     }
 }
 
-/// What a generator is told.
+/// The input of a prompt for ideas.
 pub(crate) struct IdeaPromptInput<'a> {
-    /// The node's context pack.
+    /// Context pack of the node.
     pub(crate) pack: &'a str,
-    /// What is asked for, and what of the answers before will not do.
+    /// Number of ideas, and earlier answers that are not accepted.
     pub(crate) request: &'a IdeaRequest,
     pub(crate) protect: &'a [String],
-    /// What there is in the repository.
+    /// Outline of the repository.
     pub(crate) repo: &'a str,
-    /// What was said before; it has its own limit.
+    /// Earlier turns of the conversation; the text has its own limit.
     pub(crate) memory: &'a str,
 }
 
-/// What there is to be told about an idea, as far as it has come.
+/// The input of a prompt about an idea, as far as the idea has come.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct PromptInput<'a> {
     pub(crate) idea: &'a str,
-    /// How it failed before.
+    /// Failed attempts before this one.
     pub(crate) earlier: EarlierAttempts<'a>,
     pub(crate) notes: Option<&'a str>,
     pub(crate) plan: Option<&'a str>,
-    /// What earlier rounds have changed.
+    /// Change that earlier rounds have made.
     pub(crate) so_far: Option<&'a str>,
-    /// What was wrong with the coder's last answer.
+    /// Problem of the coder's last answer.
     pub(crate) problem: Option<&'a str>,
-    /// What is to be reviewed.
+    /// Change to be reviewed.
     pub(crate) change: Option<&'a str>,
-    /// What the first review found, all that later ones are about.
+    /// Issues of the first review, which later reviews check.
     pub(crate) issues: Option<&'a str>,
     pub(crate) protect: &'a [String],
-    /// What there is in the repository.
+    /// Outline of the repository.
     pub(crate) repo: &'a str,
-    /// How a coder answers.
+    /// Form of the coder's answer.
     pub(crate) edits: EditMode,
 }
 
@@ -213,7 +214,7 @@ impl<'a> PromptInput<'a> {
     }
 }
 
-/// What of the answers before will not do, where there is any.
+/// Renders the earlier answers that are not accepted, if there are any.
 fn render_rejected_ideas(request: &IdeaRequest) -> Option<String> {
     let repeated = "YOU PROPOSED THESE, BUT THEY WERE TRIED BEFORE";
     let incomplete = "YOU PROPOSED THESE, BUT A PART IS MISSING; WRITE EACH AGAIN, WHOLE";
@@ -225,7 +226,7 @@ fn render_rejected_ideas(request: &IdeaRequest) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("\n"))
 }
 
-/// What everybody may be told.
+/// Returns the parts that every role may have.
 fn constraint_parts<'a>(protect: &[String], repo: &'a str) -> PromptParts<'a> {
     let keep = "- the sweep's grid of configurations stays as it is\n";
     let mut parts = PromptParts::new();
@@ -238,7 +239,7 @@ fn constraint_parts<'a>(protect: &[String], repo: &'a str) -> PromptParts<'a> {
     parts
 }
 
-/// The form of an answer. It is what is read out of one, so that it is not the user's to change.
+/// Returns the required form of an answer. Replies are parsed by it, so users cannot change it.
 const fn answer_form(role: AgentRole, edits: EditMode) -> &'static str {
     match (role, edits) {
         (AgentRole::Coordinator, _) => "Answer with the notes alone, in at most thirty lines.",

@@ -1,19 +1,19 @@
-//! What agents answer, taken apart. Pure and bounded; nothing an agent says is believed beyond its form.
+//! Parses the replies of agents. Pure and bounded; only the form of a reply is trusted.
 
 use treebeam_core::idea::{self, IdeaPart, PartHeading};
 
-/// The longest reply that is looked at.
+/// Largest reply that is parsed, in bytes.
 pub const MAX_REPLY_BYTES: usize = 4 << 20;
-/// The longest idea that is kept.
+/// Largest idea that is kept, in bytes.
 const MAX_IDEA_BYTES: usize = 32 << 10;
 
-/// How much of a text is shown in a message, in characters.
+/// Largest excerpt of a text in a message, in characters.
 const MAX_EXCERPT_CHARS: usize = 300;
 
-/// The most ideas of one reply.
+/// Largest number of ideas in one reply.
 const MAX_REPLY_IDEAS: usize = 1000;
 
-/// The ideas of a reply: each begins with a line `IDEA:`. Markdown around the keys of its parts does not count, and is gone.
+/// Returns the ideas of a reply, which begin with a line `IDEA:`, without Markdown around keys.
 #[must_use]
 pub fn parse_ideas(reply: &str) -> Vec<String> {
     let mut ideas: Vec<String> = Vec::new();
@@ -42,7 +42,7 @@ pub fn parse_ideas(reply: &str) -> Vec<String> {
     ideas.into_iter().map(tidy).filter(|idea| has_words(idea)).collect()
 }
 
-/// Adds a line to an idea, as far as there is room.
+/// Appends a line to an idea, as far as there is room.
 fn append_line(idea: &mut String, line: &str, begun: Option<PartHeading<'_>>) {
     let whole = match begun {
         Some(PartHeading { part, rest, .. }) => format!("{}: {rest}", part.key()),
@@ -56,7 +56,7 @@ fn append_line(idea: &mut String, line: &str, begun: Option<PartHeading<'_>>) {
     }
 }
 
-/// Which parts an idea does not have.
+/// Returns the parts that an idea lacks.
 #[must_use]
 pub fn missing_parts(idea: &str) -> Vec<IdeaPart> {
     let lines: Vec<&str> = idea.lines().collect();
@@ -74,10 +74,10 @@ pub fn missing_parts(idea: &str) -> Vec<IdeaPart> {
         .collect()
 }
 
-/// One idea as a person writes it: with an `IDEA:` like those of a reply, or as plain text whose first line is its title.
+/// Parses one idea of a person: with `IDEA:`, or as plain text whose first line is its title.
 ///
 /// # Errors
-/// When it says nothing, says more than one, or is too long; in words.
+/// When it is empty, has more than one idea, or is too long; a text for its author.
 pub fn parse_user_idea(text: &str) -> Result<String, String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let lines: Vec<_> = text.trim().lines().map(str::trim_end).collect();
@@ -109,7 +109,7 @@ fn has_words(idea: &str) -> bool {
     words.chars().any(char::is_alphanumeric)
 }
 
-/// The beginning of a text, on one line.
+/// Returns the beginning of a text, on one line.
 #[must_use]
 pub fn one_line_excerpt(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -176,7 +176,7 @@ mod tests {
             for idea in &found {
                 prop_assert!(idea.len() <= MAX_IDEA_BYTES && idea.starts_with("IDEA:"), "{idea:?}");
                 prop_assert!(!idea.contains(|c: char| c.is_control() && c != '\n' && c != '\t'));
-                // What was found once is found again, and is one idea.
+                // An idea that was found is found again, as one idea.
                 prop_assert_eq!(parse_ideas(idea).len(), 1, "{:?}", idea);
                 let _ = missing_parts(idea);
             }

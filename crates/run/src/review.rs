@@ -1,19 +1,19 @@
-//! What a reviewer says, taken apart: `VERDICT: APPROVE` or `REJECT`, `ISSUES:`, `NOTES:`. Pure and bounded. A verdict that
-//! cannot be read is a rejection.
+//! Parses the reply of a reviewer: `VERDICT: APPROVE` or `REJECT`, `ISSUES:`, `NOTES:`. Pure and
+//! bounded. A verdict that cannot be parsed is a rejection.
 
 use crate::reply::truncate_text;
 
-/// The longest list of issues that goes back to a coder.
+/// Largest list of issues that goes back to a coder, in bytes.
 const MAX_ISSUES_BYTES: usize = 16 << 10;
 
-/// What a reviewer says.
+/// The verdict of a review.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ReviewVerdict {
-    /// It may go on.
+    /// The change is accepted.
     Approved,
-    /// It may not, for these reasons.
+    /// The change is refused, for these issues.
     Rejected {
-        /// As the reviewer wrote them.
+        /// Issues as the reviewer wrote them.
         issues: String,
     },
 }
@@ -26,7 +26,7 @@ enum ReviewPart {
     Notes,
 }
 
-/// Reads a review.
+/// Parses a review.
 pub(crate) fn parse_review(reply: &str) -> ReviewVerdict {
     let mut verdicts: Vec<&str> = Vec::new();
     let (mut issues, mut part) = (String::new(), None);
@@ -48,7 +48,7 @@ pub(crate) fn parse_review(reply: &str) -> ReviewVerdict {
     judge_verdicts(&verdicts, truncate_text(issues.trim(), MAX_ISSUES_BYTES))
 }
 
-/// A line that begins a part: Markdown around the key does not count.
+/// Parses a line that begins a part; Markdown around the key is ignored.
 fn parse_key(line: &str) -> Option<(ReviewPart, &str)> {
     let bare = line.trim_start_matches(['#', '*', '_', ' ', '\t', '-', '>']);
     let (key, rest) = bare.split_once(':')?;
@@ -78,7 +78,7 @@ fn judge_verdicts(verdicts: &[&str], issues: &str) -> ReviewVerdict {
     }
 }
 
-/// What a verdict says, if it says one thing.
+/// Returns true for an approval, false for a rejection, `None` for anything else.
 fn parse_verdict(text: &str) -> Option<bool> {
     let word: String = text.chars().take_while(char::is_ascii_alphabetic).collect();
     let bare = text.get(word.len()..)?.trim_matches(['*', '_', '`', '.', '!', ' ']);

@@ -1,4 +1,4 @@
-//! One file per step: each takes its brief and the ports, and says what came of it. None of them sees the state.
+//! Runs the stages, one file per step: each turns its brief into an outcome through the ports.
 
 pub(crate) mod discard;
 mod idea;
@@ -17,18 +17,17 @@ use treebeam_core::event::FileDigest;
 use treebeam_core::evidence::Artifact;
 use treebeam_core::plan::StepOutcome;
 
-/// The outcome of a step.
+/// The end of a step.
 #[derive(Clone, Debug)]
 pub(crate) struct StepEnd {
     pub(crate) outcome: StepOutcome,
-    /// The digests of the files that it has written.
+    /// Digests of the files that the step has written.
     pub(crate) files: Vec<FileDigest>,
-    /// The artifacts that it found changed.
+    /// Artifacts that the step found changed.
     pub(crate) changed_artifacts: Vec<Artifact>,
 }
 
-/// Does one step; the files that it wrote are on disk before its outcome is known. Nothing comes of a step whose outcome
-/// arrives later.
+/// Runs one step, and syncs its files. Returns `None` for a step whose outcome arrives later.
 pub(crate) fn perform_step(
     brief: &StepBrief,
     world: RunPorts<'_>,
@@ -39,7 +38,7 @@ pub(crate) fn perform_step(
     Ok(outcome.map(|outcome| digests.into_step_end(outcome)))
 }
 
-/// Takes in what an ended job left behind; nothing where the sweep has to be run again.
+/// Collects the results of an ended job; `None` if the sweep has to be run again.
 pub(crate) fn collect_job(
     end: &JobEnd,
     brief: &CollectBrief,

@@ -1,5 +1,5 @@
-//! Asks for ideas outside of any run: about a commit, and ideas that are there already. What a reply brings is `haul`'s
-//! business, as in a run; where the ideas go is the caller's.
+//! Asks for ideas outside of any run: about a commit, given the existing ideas.
+//! [`mod@crate::idea_batch`] evaluates the replies, as in a run; the caller stores the ideas.
 
 use crate::conversation::document::LoggedTurn;
 use crate::conversation::{
@@ -21,94 +21,95 @@ use treebeam_core::id::{CodePlace, Commit, NodeId, Sha256};
 use treebeam_core::idea;
 use treebeam_core::policy::DedupeScope;
 
-/// The most that is told of what there is, in characters: of ideas in full, of all others by title, of what the user adds.
+/// Limits of a prompt's text about existing ideas, in characters: for ideas in full, for titles of
+/// others, for the user's additions.
 const MAX_FULL_IDEA_CHARS: usize = 16_000;
 const MAX_TITLE_LIST_CHARS: usize = 16_000;
 const MAX_ADDED_CHARS: usize = 16_000;
-/// How many digits of a digest name a question.
+/// Number of hex digits of a digest in the name of a question.
 const KEY_DIGEST_DIGITS: usize = 24;
-/// The most turns that a conversation is handed on with, the newest.
+/// Largest number of turns in a conversation that is handed on, the newest.
 const MAX_KEPT_TURNS: usize = 1000;
 
-/// What is asked for.
+/// A request for ideas outside of a run.
 #[derive(Debug)]
 pub struct StandaloneRequest<'a> {
-    /// How many new ideas.
+    /// Number of new ideas.
     pub count: u32,
-    /// Where repeats are looked for, if at all: among those that are there.
+    /// Scope in which repeats are looked for among the existing ideas, if at all.
     pub scope: DedupeScope,
-    /// The code that they are about.
+    /// Commit of the code.
     pub commit: &'a Commit,
-    /// Ideas that are told and not wanted again, the newest last.
+    /// Existing ideas that are shown and must not be repeated, the newest last.
     pub existing: &'a [ExistingIdea],
-    /// What else the user wants to be told.
+    /// Additional text of the user's for the prompt.
     pub added: Option<&'a str>,
-    /// Globs of what may not be touched.
+    /// Globs of protected paths.
     pub protect: &'a [String],
-    /// What measures the code.
+    /// The commands that measure the code.
     pub commands: &'a [String],
-    /// Tells this time from those before it: the same question is answered from disk.
+    /// Number that makes a question new: the same question is answered from disk.
     pub edition: u64,
-    /// What was said before.
+    /// Earlier turns.
     pub history: &'a PriorConversation,
 }
 
-/// The conversation that the questions go on from, and how they do.
+/// The conversation that the questions continue, and how they do.
 #[derive(Debug)]
 pub struct PriorConversation {
-    /// How whoever is asked comes to know of it.
+    /// How the agent gets to know the earlier turns.
     pub mode: ConversationMode,
-    /// The most turns that are told again word by word.
+    /// Largest number of turns that are repeated verbatim.
     pub window: usize,
-    /// The most characters of all that is told again.
+    /// Largest number of characters of all that is repeated.
     pub max_chars: usize,
-    /// The conversation; one without turns where nothing was said.
+    /// Conversation so far, possibly without turns.
     pub conversation: Conversation,
-    /// When it goes on.
+    /// Time of the new turns.
     pub at: Timestamp,
 }
 
-/// An idea that is there.
+/// An existing idea.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExistingIdea {
-    /// Its file, as it is told.
+    /// File name for the prompt.
     pub name: String,
-    /// Its text.
+    /// Text of the idea.
     pub text: String,
 }
 
-/// What came.
+/// The result of asking for ideas outside of a run.
 #[derive(Debug)]
 pub struct StandaloneIdeas {
     /// New ideas.
     pub ideas: Vec<String>,
-    /// What was proposed, and was there.
+    /// Proposed ideas that existed already.
     pub repeats: Vec<RepeatedIdea>,
-    /// How often somebody was asked.
+    /// Number of turns.
     pub turns: u32,
-    /// What the answers took.
+    /// Bills of the answers.
     pub bills: RoleBills,
-    /// Why nobody is asked any more.
+    /// Reason for the end of asking.
     pub end: ProposalEnd,
-    /// The conversation with what was said now; none where nobody is to remember it.
+    /// Conversation with the new turns; `None` if its mode is off.
     pub conversation: Option<Conversation>,
-    /// The turns that are new in it.
+    /// Turns that are new in the conversation.
     pub new_turns: Vec<LoggedTurn>,
 }
 
-/// Why nobody is asked any more.
+/// The reason for the end of asking.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProposalEnd {
-    /// There is as much as was wanted.
+    /// The wanted number of ideas is there.
     Enough,
-    /// No more came, and why.
+    /// No more ideas came, for this reason.
     TooFew(String),
     /// A budget does not allow another question.
     OverBudget(String),
 }
 
 impl ProposalEnd {
-    /// Why fewer came than were wanted.
+    /// Returns the reason why fewer ideas came than were wanted.
     #[must_use]
     pub fn shortfall_reason(&self) -> Option<&str> {
         match self {
@@ -118,23 +119,23 @@ impl ProposalEnd {
     }
 }
 
-/// The ports that are needed.
+/// The ports that asking for ideas needs.
 #[derive(Clone, Copy)]
 pub struct StandalonePorts<'a> {
     /// The user's repository.
     pub repo: &'a dyn Repo,
-    /// Who answers.
+    /// The agents that answer.
     pub agent: &'a dyn Agent,
-    /// Whether to go on.
+    /// Requests to stop.
     pub interrupt: &'a dyn Interrupt,
-    /// What is said.
+    /// The prompts of all roles.
     pub prompts: &'a PromptSet,
 }
 
-/// Asks until there are enough, or it is of no use.
+/// Asks for ideas until there are enough, or no more can be expected.
 ///
 /// # Errors
-/// When the repository cannot be read, nobody can be asked, or somebody wants to stop.
+/// When the repository cannot be read, no agent can be asked, or the user wants to stop.
 pub fn propose_standalone(
     wanted: &StandaloneRequest<'_>,
     ports: StandalonePorts<'_>,
@@ -182,7 +183,7 @@ impl PriorConversation {
         }
     }
 
-    /// A conversation as it is kept: what is never told again is not in it.
+    /// Removes turns and texts that are never repeated; `None` if the conversation is off.
     #[must_use]
     pub fn trim_conversation(&self, mut conversation: Conversation) -> Option<Conversation> {
         if self.mode == ConversationMode::Off {
@@ -199,20 +200,20 @@ impl PriorConversation {
     }
 }
 
-/// Where questions are asked.
+/// The shared data of all turns.
 struct StandaloneSession<'a> {
     wanted: &'a StandaloneRequest<'a>,
     pack: String,
-    /// What is shown of the repository.
+    /// Outline of the repository.
     repo: String,
-    /// How the names of all questions begin; it follows from the first one.
+    /// Common prefix of all questions' names, derived from the first question.
     name: Option<String>,
     agent: &'a MeteredAgent<'a>,
     ports: StandalonePorts<'a>,
 }
 
 impl StandaloneSession<'_> {
-    /// One more turn, unless a budget stops it, and why.
+    /// Asks one more turn; returns the reason if a budget stops it.
     fn ask_turn(
         &mut self,
         haul: &mut IdeaBatch,
@@ -287,7 +288,7 @@ fn build_request(
     }
 }
 
-/// A question's name follows from what is asked, so that nobody pays for the same twice.
+/// Derives a question's name from its content: the same question is never paid for twice.
 fn derive_key_prefix(prompt: &str, continues: Option<&Continuation>, edition: u64) -> String {
     let before = continues.map_or("", |from| &from.id);
     let digest =
@@ -296,7 +297,7 @@ fn derive_key_prefix(prompt: &str, continues: Option<&Continuation>, edition: u6
     format!("ideas-{digits}")
 }
 
-/// What is told of the code.
+/// Renders the outline of the repository.
 fn repository_outline(
     wanted: &StandaloneRequest<'_>,
     pack: &str,
@@ -308,8 +309,8 @@ fn repository_outline(
     render_outline(ports.repo, context, ports.prompts.context_max_chars, &sight)
 }
 
-/// What is told of all else. Where there is too much, the newest ideas are told in full, and as many others as there is room
-/// for by their titles.
+/// Renders the existing ideas and the user's additions. If there are too many ideas, the newest are
+/// shown in full, and as many others as there is room for by their titles.
 fn render_standalone_pack(wanted: &StandaloneRequest<'_>) -> String {
     let mut room = MAX_FULL_IDEA_CHARS;
     let fits = |known: &&ExistingIdea| {
@@ -385,7 +386,7 @@ mod tests {
         PriorConversation { mode, window: 12, max_chars: 100, conversation, at }
     }
 
-    /// However long it gets, it can be read again, and is told the same as before.
+    /// A conversation of any length can be read again, and repeats the same as before.
     #[test]
     fn what_is_handed_on_is_bounded() {
         let turn = |number| PastTurn {

@@ -1,6 +1,5 @@
-//! The digests of the files that one step writes: its own, and the answers that its agents keep.
-//! Each is computed as the file is written; files are read again only where the step did not write
-//! them itself.
+//! Notes the digests of the files that one step writes, and of the answers that its agents keep.
+//! Digests are computed during writing; only files of others are read again.
 
 use crate::port::{
     Agent, AgentError, AgentReply, AgentRequest, AgentRole, EditMode, FileStore, PortError,
@@ -15,7 +14,7 @@ use treebeam_core::evidence::Artifact;
 use treebeam_core::id::{EvalId, RunPath, Sha256};
 use treebeam_core::plan::StepOutcome;
 
-/// What a step has done to the files of the run so far.
+/// The effects of a step on the files of the run so far.
 #[derive(Debug, Default)]
 pub(crate) struct StepDigests(Mutex<NotedFiles>);
 
@@ -35,8 +34,8 @@ impl StepDigests {
         self.lock_notes().digests.insert(path, sha256);
     }
 
-    /// The end of the step, with the files that it has written and the artifacts that it found
-    /// changed, in the order of their paths.
+    /// Builds the end of the step, with the files that it has written and the artifacts that it
+    /// found changed, in the order of their paths.
     pub(crate) fn into_step_end(self, outcome: StepOutcome) -> StepEnd {
         let noted = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         let digests = noted.digests.into_iter();
@@ -46,7 +45,7 @@ impl StepDigests {
     }
 }
 
-/// Does a step's work in a world that notes what it writes.
+/// Runs a step's work with ports that note what it writes.
 pub(crate) fn with_noting<T>(
     world: RunPorts<'_>,
     digests: &StepDigests,

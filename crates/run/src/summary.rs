@@ -1,5 +1,6 @@
-//! `summary.json`: what became of an eval, on one page, for people and programs that read its folder. Each stage puts in what it
-//! knows, and leaves the rest as it stands: done twice, it is the same page. An attempt begins a new one, in the same place.
+//! Writes `summary.json`, the page about an eval for people and programs that read its folder. Each
+//! stage fills in its own fields and keeps the rest: a repeated stage gives the same page. A new
+//! attempt starts a new page in the same place.
 
 use crate::port::{FileStore, JobEnd, PortError};
 use crate::{figures, reply};
@@ -11,17 +12,17 @@ use treebeam_core::id::{Commit, EvalId, NodeId, RunPath};
 use treebeam_core::path;
 use treebeam_score::compare::ScoringDetails;
 
-/// The file.
+/// Name of the summary file.
 const SUMMARY_FILE: &str = "summary.json";
-/// The longest file that is read.
+/// Largest summary file that is read, in bytes.
 const MAX_SUMMARY_BYTES: usize = 4 << 20;
-/// How much of a text is repeated here: all of it stands in a file of its own.
+/// Largest part of a text in the summary, in bytes: the whole text has a file of its own.
 const MAX_TEXT_BYTES: usize = 64 << 10;
 
-/// What was said of a candidate before it was measured.
+/// Fields that are known before a candidate is measured.
 const DRAFT_KEYS: [&str; 5] = ["notes", "plan", "review", "llm_usage", "cost_usd"];
 
-/// Which attempt of which eval it is about.
+/// An attempt of an eval, which a summary is about.
 pub(crate) struct EvalAttempt {
     pub(crate) eval: EvalId,
     pub(crate) attempt: u32,
@@ -30,32 +31,32 @@ pub(crate) struct EvalAttempt {
     pub(crate) parent_commit: Commit,
 }
 
-/// What a coder and their colleagues made of an idea, as far as they got.
+/// The result of coder and other roles for an idea, as far as they got.
 #[derive(Default)]
 pub(crate) struct ChangeDraft {
     pub(crate) notes: Option<String>,
     pub(crate) plan: Option<String>,
-    /// Rounds that the coder was asked in.
+    /// Number of rounds of the coder.
     pub(crate) rounds: u32,
-    /// Whether a diff has applied.
+    /// True if a diff has applied.
     pub(crate) applied: bool,
-    /// How many files the change touches, once there is one that may stand.
+    /// Number of files in the change, once it is accepted.
     pub(crate) files_changed: Option<u32>,
     pub(crate) review: Option<ReviewRound>,
 }
 
-/// The last word of the reviewer's.
+/// The last review of a change.
 pub(crate) struct ReviewRound {
     pub(crate) round: u32,
-    /// What is wrong; nothing where it was approved.
+    /// Issues of the review; `None` if the change was approved.
     pub(crate) issues: Option<String>,
 }
 
-/// The page.
+/// The summary page of an eval.
 pub(crate) struct EvalSummary(Value);
 
 impl EvalSummary {
-    /// A page on which nothing has happened.
+    /// Builds the page of an attempt that has just begun.
     fn blank(about: &EvalAttempt) -> Self {
         let EvalAttempt { eval, attempt, idea, parent, parent_commit } = about;
         Self(json!({
@@ -89,7 +90,7 @@ impl EvalSummary {
         }))
     }
 
-    /// What the page says of this attempt so far. One that is not there, or is no such page, is begun anew.
+    /// Opens the page of this attempt. One that is missing, or about something else, is begun anew.
     pub(crate) fn open_page(about: &EvalAttempt, files: &dyn FileStore) -> Result<Self, PortError> {
         let (mut page, found) = (Self::blank(about), read_page(about, files)?);
         let same = ["schema", "eval_id", "attempt"].iter().all(|key| found[key] == page.0[key]);
@@ -97,7 +98,7 @@ impl EvalSummary {
         Ok(page)
     }
 
-    /// A page for the candidate of an attempt before, which is measured again.
+    /// Builds a page for the candidate of an earlier attempt, which is measured again.
     pub(crate) fn from_candidate(
         about: &EvalAttempt,
         work: &Candidate,
@@ -121,7 +122,7 @@ impl EvalSummary {
         }
     }
 
-    /// A page for what came of asking, with what the answers of all attempts took.
+    /// Builds a page for the result of asking the roles, with the bills of all attempts.
     pub(crate) fn from_draft(about: &EvalAttempt, draft: &ChangeDraft, bills: &RoleBills) -> Self {
         let mut page = Self::blank(about);
         let text = |text: &Option<String>| {
@@ -142,21 +143,18 @@ impl EvalSummary {
         page
     }
 
-    /// It is a commit now.
     pub(crate) fn with_commit(mut self, commit: &Commit, approval: Approval) -> Self {
         self.0["candidate_commit"] = json!(commit);
         self.0["approval"] = json!(approval);
         self
     }
 
-    /// Its job has ended.
     pub(crate) fn with_job_end(mut self, end: &JobEnd) -> Self {
         self.0["commands"] = json!(end.commands);
         self.0["job_usage"] = json!(end.usage);
         self
     }
 
-    /// It was compared.
     pub(crate) fn with_scoring(mut self, judgement: &ScoringDetails) -> Self {
         let scored = &judgement.scored;
         self.0["status"] = json!("completed");
@@ -172,13 +170,12 @@ impl EvalSummary {
         self
     }
 
-    /// The older twin whose results were compared, in place of an own sweep.
+    /// Adds the older twin whose results were compared instead of own ones.
     pub(crate) fn with_original(mut self, original: Option<SweepSubject>) -> Self {
         self.0["same_code_as"] = json!(original.map(|original| original.to_string()));
         self
     }
 
-    /// It ended here.
     pub(crate) fn with_failure(mut self, failure: &EvalFailure) -> Self {
         self.0["status"] = json!("failed");
         self.0["error"] = json!(failure);
@@ -194,7 +191,7 @@ impl EvalSummary {
     }
 }
 
-/// The page as it lies there; nothing where there is none.
+/// Reads the page as it is on disk; null if there is none.
 fn read_page(about: &EvalAttempt, files: &dyn FileStore) -> Result<Value, PortError> {
     let text = files.find_file(&summary_path(about.eval), MAX_SUMMARY_BYTES)?.unwrap_or_default();
     Ok(serde_json::from_slice(&text).unwrap_or_default())

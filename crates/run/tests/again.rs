@@ -1,5 +1,5 @@
-//! What is done again, against a world in memory: evals that are tried again by themselves, and what a user sends back. Cut
-//! off after every event and with any number of workers, the run must end the same.
+//! Work that is repeated, with ports in memory: evals that are retried, and work that a user sends
+//! back. Cut off after every event and with any number of workers, the run must end the same.
 
 #![cfg(test)]
 
@@ -49,7 +49,7 @@ fn go(journal: &mut MemoryJournal, world: &MemoryWorld) -> Result<State, RunHalt
     drive_run(journal.state(), world.ports(), journal, &mut |_, _| {})
 }
 
-/// What must be the same however the run came about.
+/// The parts of a finished run that do not depend on how it came about.
 #[derive(PartialEq)]
 struct Settled {
     facts: Facts,
@@ -63,14 +63,14 @@ fn settled(state: State, disk: Disk) -> Settled {
     facts.history = RunHistory::default();
     facts.limits.max_parallel_evals = NonZeroU32::MIN;
     let worktrees = disk.worktrees.into_keys().collect();
-    // What single submissions wrote depends on how often they were cut off.
+    // The files of single submissions depend on how often they were cut off.
     let number = |part: &str| part.strip_prefix('s').is_some_and(|n| n.parse::<u32>().is_ok());
     let stable = |path: &str| !path.split('/').any(number);
     let files = disk.files.into_iter().filter(|(path, _)| stable(path)).collect();
     Settled { facts, refs: disk.refs, worktrees, files }
 }
 
-/// A run of one worker that was left after so many events, with the world as it was then.
+/// A run of one worker that was left after so many events, with its world at that moment.
 fn left_after(events: usize, seed: u64, retries: u32) -> (MemoryJournal, MemoryWorld) {
     let world = MemoryWorld::new(seed, seed);
     let mut journal = MemoryJournal::begun(meaning(), reach(1, retries));
@@ -80,7 +80,7 @@ fn left_after(events: usize, seed: u64, retries: u32) -> (MemoryJournal, MemoryW
     (journal, world)
 }
 
-/// What the program records for these wishes.
+/// Records the event of these wishes, as the program does.
 fn wish(journal: &mut MemoryJournal, world: &MemoryWorld, wishes: &[RedoKind]) -> Option<SentBack> {
     let state = journal.state();
     let at = world.recorded_time(RecordedMoment::SentBack(state.next_eval_id()));
@@ -122,7 +122,7 @@ fn a_run_that_tries_again_and_is_cut_off_after_any_event_ends_the_same() {
     }
 }
 
-/// The ref of an attempt that failed may have been removed, or not yet: the next commit must not depend on it.
+/// The next commit must not depend on whether a failed attempt's ref was removed already.
 #[test]
 fn an_attempt_that_changes_the_same_has_a_commit_of_its_own() {
     let swept_twice = (0..50).find_map(|seed| {
@@ -145,7 +145,7 @@ fn an_attempt_that_changes_the_same_has_a_commit_of_its_own() {
     assert_ne!(first, second);
 }
 
-/// Sends all work of a run back that was left like this, and cuts it off after every event from there on.
+/// Sends back all work of a run that was left, and cuts it off after every event from there on.
 fn check_sent_back(
     (journal, left_world): (MemoryJournal, MemoryWorld),
     wishes: &[RedoKind],
@@ -194,7 +194,7 @@ fn what_is_sent_back_ends_the_same_wherever_it_is_cut_off() {
     assert_eq!(seen, BTreeSet::from(["rerun", "retried", "set aside"]), "each kind is cut");
 }
 
-/// The first moment of a run at which this holds.
+/// Returns the run as it was at the first moment at which `holds` is true.
 fn first(seed: u64, holds: impl Fn(&State) -> bool) -> (MemoryJournal, MemoryWorld) {
     (4..200)
         .map(|events| left_after(events, seed, 0))
@@ -241,8 +241,7 @@ fn a_wish_acts_again_on_what_has_failed_since() {
             .count()
     };
     while failed(&journal) == 0 {
-        // A sweep whose end was cut off is submitted again, and digests are recorded again: these
-        // alone lead nowhere.
+        // Repeated submissions and digests after a cut-off make no progress alone.
         let leads_nowhere = |event: &&Event| {
             matches!(event, Event::SweepSubmitted { .. } | Event::FilesRecorded(_))
         };
@@ -526,7 +525,7 @@ proptest! {
     }
 }
 
-/// A run with an idea of the user's, left as soon as that stands like this.
+/// A run with an idea of the user's, left as soon as its eval's stage satisfies `stands`.
 fn with_own_idea(stands: fn(&Stage) -> bool) -> (MemoryJournal, MemoryWorld, EvalId) {
     for events in 1.. {
         let world = MemoryWorld::new(7, 7);
@@ -571,7 +570,7 @@ fn an_idea_of_the_users_can_be_evaluated_again() {
     assert!(matches!(end.eval(next).expect("an eval").stage, Stage::Decided(..)));
 }
 
-/// A run that has ended because no sweep came to its end.
+/// A run that has ended because no sweep was completed.
 fn nothing_measured(seed: u64) -> (MemoryJournal, MemoryWorld) {
     let world = MemoryWorld::new(seed, seed);
     let mut journal = MemoryJournal::begun(meaning(), reach(1, 0));

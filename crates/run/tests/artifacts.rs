@@ -1,5 +1,5 @@
-//! Artifacts that a sweep changes on disk: they are restored, what was swept meanwhile fails, and
-//! the run goes on.
+//! Artifacts that a sweep changes on disk: they are restored, sweeps beside it fail, the run goes
+//! on.
 
 #![cfg(test)]
 
@@ -52,13 +52,13 @@ impl Executor for Overwriting<'_> {
     }
 }
 
-/// How many sweeps are under way before the first one ends.
+/// Number of running sweeps before the first one ends.
 const CROWD: usize = 4;
-/// How often the executor is asked for ends, a millisecond apart, before it makes do with fewer.
+/// How often the executor is asked for ends, a millisecond apart, before it accepts fewer sweeps.
 const MOST_WAITS: u32 = 500;
 
-/// An executor of which no eval's sweep ends before several are under way. The first one to end overwrites an artifact, and
-/// no other one ends before that is on record.
+/// An executor in which no eval's sweep ends before several are running. The first one to end
+/// overwrites an artifact, and no other one ends before that is on record.
 struct CrowdedExecutor<'a> {
     world: &'a MemoryWorld,
     artifact: RunPath,
@@ -72,9 +72,9 @@ struct CrowdState {
     /// The eval whose sweep overwrote the artifact.
     culprit: Option<u32>,
     waits: u32,
-    /// Whether the restored artifact is on record.
+    /// True once the restored artifact is on record.
     is_noticed: bool,
-    /// Whether the first jobs of the others are lost.
+    /// True if the first jobs of the others are lost.
     loses_suspects: bool,
 }
 
@@ -193,7 +193,7 @@ fn a_changed_artifact_is_restored_and_the_sweep_that_ran_fails() {
             .map(|eval| eval.id.number())
             .collect();
         assert_eq!(failed, [2]);
-        // What was measured before it stands as if nothing had been.
+        // A result that was measured before is unaffected.
         let after = state.eval(EvalId::new(1)).expect("an eval").into_owned();
         assert_eq!(
             after.scored_candidate().map(|it| it.scored),
@@ -225,7 +225,7 @@ fn every_sweep_that_was_under_way_is_suspect_and_tried_again_where_that_is_wante
     let mut again: Vec<u32> = again.collect();
     again.sort_unstable();
     let swept = |id: &u32| {
-        // One whose job failed by itself is tried again for that.
+        // An eval whose job failed by itself is retried for that.
         let failed = |event: &Event| {
             matches!(event, Event::AttemptFailed { eval, failure, .. }
                 if eval.number() == *id && failure.kind != FailureKind::Artifacts)
@@ -237,7 +237,7 @@ fn every_sweep_that_was_under_way_is_suspect_and_tried_again_where_that_is_wante
     assert!(state.evals.iter().all(|eval| !is_suspect(&eval)));
 }
 
-/// What counts is the sweep that was under way: one whose job is lost is swept afresh.
+/// Only the running sweep is suspect: an eval whose job is lost is swept afresh.
 #[test]
 fn a_suspect_whose_sweep_is_run_afresh_is_one_no_more() {
     let (world, mut journal) = (MemoryWorld::new(7, 7), begun(4, 0));

@@ -1,5 +1,6 @@
-//! A budget that is reached: what runs ends, the depth is closed with what finished, nothing is lost or failed for it, and
-//! a budget that is raised lets the run go on. Whatever is cut off, it ends the same.
+//! A budget that is reached in the middle of a run. Running work ends, the depth is closed with the
+//! finished evals, nothing is lost or failed, and a raised budget continues the run. It ends the
+//! same after any cut.
 
 #![cfg(test)]
 
@@ -22,7 +23,7 @@ fn number(n: u32) -> NonZeroU32 {
     NonZeroU32::new(n).expect("not zero")
 }
 
-/// One node at a time: then one worker pays in one order.
+/// Settings with one node at a time, so that one worker pays in one order.
 fn meaning(beam_width: u32) -> FixedSettings {
     FixedSettings {
         ideas_per_node: number(4),
@@ -54,14 +55,14 @@ fn unfinished(facts: &Facts) -> usize {
     count(facts, |stage| matches!(stage, Stage::Unfinished { .. }))
 }
 
-/// How many answers a run takes that may take any number.
+/// Number of answers in a run without a budget.
 fn answers(beam_width: u32) -> usize {
     let world = MemoryWorld::new(7, 7);
     go(&mut MemoryJournal::begun(meaning(beam_width), reach(1)), &world).expect("a run");
     world.paid()
 }
 
-/// What must hold of a run that a budget stopped, however it came about.
+/// Checks a run that a budget stopped, however it came about.
 fn must_be_sound(end: &State, world: &MemoryWorld, purse: usize) {
     assert_eq!(end.stop_reason(), Some(StopReason::MaxCost), "{purse} answers");
     assert!(
@@ -102,7 +103,7 @@ fn a_budget_closes_the_depth_with_what_finished_wherever_it_is_reached() {
     assert!(some_finished > 0 && none_asked > 1, "{some_finished}, {none_asked} of {all}");
 }
 
-/// The digests of files that a journal has.
+/// Returns the digests of files in a journal.
 fn recorded_digests(journal: &MemoryJournal) -> BTreeMap<RunPath, Sha256> {
     let mut digests = BTreeMap::new();
     for event in &journal.events {
@@ -134,7 +135,7 @@ fn the_files_of_an_eval_that_a_budget_has_ended_must_have_their_digests() {
                 compared += 1;
             }
         }
-        // One that was never begun has no file, and so no digest.
+        // An eval that was never begun has no file, and so no digest.
         assert_eq!(audit::evals_without_digests(&end, &digests), 0, "{purse} answers");
     }
     assert!(compared > 0, "no budget was reached amid an eval");
@@ -164,7 +165,7 @@ fn a_run_that_a_budget_stops_ends_the_same_wherever_it_is_cut_off() {
     }
 }
 
-/// With several workers it depends on who pays first which evals a budget reaches; everything else holds.
+/// With several workers, the evals that a budget reaches are not fixed; everything else holds.
 #[test]
 fn several_workers_share_a_budget() {
     let all = answers(2);
@@ -223,7 +224,7 @@ fn what_a_budget_left_unfinished_is_not_told_as_failed() {
     assert!(told > 10, "{told}");
 }
 
-/// A run whose purse held three answers, as it was when that came on record.
+/// A run whose purse held three answers, at the moment when the end of the purse was recorded.
 fn cut_off_when_reached() -> (MemoryWorld, MemoryJournal) {
     let world = MemoryWorld::new(7, 7).with_purse(3);
     let mut journal = MemoryJournal::begun(meaning(1), reach(1));

@@ -1,4 +1,4 @@
-//! What a generator is told, by strategy: of its branch, of its node alone, of the whole run; and how its node stands.
+//! The context pack by strategy: branch, node alone, or whole run; and the node's figures.
 
 #![cfg(test)]
 
@@ -39,7 +39,7 @@ fn pack(world: &MemoryWorld, node: NodeId) -> String {
     String::from_utf8(bytes).expect("text")
 }
 
-/// The nodes that the other ideas of a pack were tried on.
+/// Returns the nodes on which the other ideas of a pack were tried.
 fn tried_on(pack: &str) -> BTreeSet<String> {
     let (_, rest) =
         pack.split_once("=== OTHER IDEAS THAT WERE TRIED ON THE WAY ===\n").expect("a part");

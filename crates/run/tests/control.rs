@@ -1,5 +1,5 @@
-//! The control group, against a world in memory: ideas that are tried on the root alone. The tree does not know of them, they
-//! know nothing of the tree, and cut off anywhere, with any number of workers, the run ends the same.
+//! The control group, with ports in memory: ideas that are tried on the root alone. The tree is
+//! independent of it; cut off anywhere, with any number of workers, the run ends the same.
 
 #![cfg(test)]
 
@@ -47,7 +47,7 @@ fn go(journal: &mut MemoryJournal, world: &MemoryWorld) -> Result<State, RunHalt
     drive_run(journal.state(), world.ports(), journal, &mut |_, _| {})
 }
 
-/// A whole run, and what it left.
+/// A whole run, and its disk at the end.
 fn whole(seed: u64, control: Option<&str>, reach: RunLimits) -> (State, Disk) {
     let world = MemoryWorld::new(seed, seed);
     let mut journal = MemoryJournal::begun(meaning(control), reach);
@@ -104,7 +104,7 @@ fn a_run_that_is_cut_off_after_any_event_ends_the_same() {
     }
 }
 
-/// What counts of the tree: what was tried on what, with what result, and what became of it, whatever the ids.
+/// The result of the tree without ids: ideas, their nodes, results and decisions.
 fn tree(facts: &Facts) -> Vec<(u32, NodeId, String, String)> {
     let told = |eval: &Eval| {
         let fate = if let Stage::Decided(measured, word, fate) = &eval.stage {
@@ -158,7 +158,7 @@ fn each_question_tells_all_that_was_tried_on_the_root_before() {
     for eval in end.evals.iter().filter(|eval| eval.depth.0 == 0) {
         let title = &eval.idea.title;
         assert!(second.contains(&format!("{title}: on n0000, ")), "{title}: {second}");
-        // At the same depth nobody knows yet what comes of it, and nobody asks who was faster.
+        // At the same depth no outcome is known yet, whichever eval was faster.
         let now = first.contains(&format!("{title}: under way"));
         assert_eq!(now, eval.group == EvalGroup::Tree, "{title}: {first}");
     }
@@ -179,7 +179,7 @@ fn a_control_eval_is_no_part_of_the_tree() {
     for closed in &end.closed {
         assert!(closed.beam.iter().all(|id| end.eval(*id).expect("one").group == EvalGroup::Tree));
     }
-    // The ids of a depth's own come first.
+    // The ids of a depth's own evals come first.
     for depth in 0..3 {
         let groups = end.evals.iter().filter(|eval| eval.depth.0 == depth).map(|eval| eval.group);
         assert!(groups.is_sorted(), "depth {depth}");
@@ -285,7 +285,7 @@ fn what_is_done_again_stays_on_its_side() {
     assert!(audit::check_structure(&end).is_empty());
 }
 
-/// The best score of these, counted by hand: what passes the gate, and the root as 0.
+/// The best score of the evals that pass the gate, computed independently; 0 for the root.
 fn best(facts: &Facts, evals: &[Cow<'_, Eval>]) -> f64 {
     let passed =
         evals.iter().filter(|eval| side_verdict(facts, eval).is_some_and(|word| word.has_passed()));
@@ -326,7 +326,7 @@ fn check(end: &Facts, compared: &ComparedSides) {
     is(&compared.root, &root_first);
     is(&compared.whole_tree, &tree);
     is(&compared.whole_root, &root);
-    // Both sides share what the tree tried on the root; all together that is what was paid.
+    // Both sides share the evals of the tree on the root; everything together is the total spend.
     assert_eq!(usize::try_from(compared.shared).ok(), Some(shared));
     let all = compared.whole_tree.spent.bills.total().usage.total_tokens()
         + compared.control.bills.total().usage.total_tokens();
@@ -389,7 +389,8 @@ fn a_best_that_both_sides_share_tells_neither_ahead() {
     assert!(seen > 0, "no control group that is ahead below what both share");
 }
 
-/// A frontier that stays is tried again at each depth: then the tree has nothing of its own, whatever the control group found.
+/// A frontier that stays is tried again at each depth: then the tree has nothing of its own,
+/// whatever the control group found.
 #[test]
 fn a_tree_that_never_left_the_root_is_compared_with_nothing() {
     let mut seen = 0;

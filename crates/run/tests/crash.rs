@@ -1,5 +1,5 @@
-//! The loop against a world in memory: cut off after every event, with several workers, in any order of completion, the
-//! run must end the same.
+//! The loop with ports in memory, cut off after every event. With several workers, in any order of
+//! completion, the run must end the same.
 
 #![cfg(test)]
 
@@ -37,13 +37,13 @@ fn go(journal: &mut MemoryJournal, world: &MemoryWorld) -> Result<State, RunHalt
     drive_run(journal.state(), world.ports(), journal, &mut |_, _| {})
 }
 
-/// What the next process records, if the one before was killed.
+/// Returns the event that the next process records if the one before was killed.
 fn taken_over() -> Event {
     let at = jiff::Timestamp::UNIX_EPOCH;
     Event::LockTakenOver { from: None, because: TakeoverReason::OwnerDead, at }
 }
 
-/// What must be the same however the run came about.
+/// The parts of a finished run that do not depend on how it came about.
 #[derive(PartialEq)]
 struct Settled {
     facts: Facts,
@@ -57,7 +57,7 @@ fn settled(state: State, disk: Disk) -> Settled {
     let history = std::mem::take(&mut facts.history);
     facts.limits.max_parallel_evals = NonZeroU32::MIN;
     let worktrees = disk.worktrees.into_keys().collect();
-    // Whether a twin was swept before the older one was known is for the history to say.
+    // Only the history records whether a twin was swept before the older one was known.
     let counts = |path: &str| {
         let is_replaced = history.replaced_sweeps.values().any(|own| own.path.as_str() == path);
         path.starts_with("artifacts/") && !is_replaced

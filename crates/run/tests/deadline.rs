@@ -1,5 +1,5 @@
-//! A run whose time is over: nothing begins any more, the depth is closed with what finished, and with more time the run
-//! goes on.
+//! A run whose deadline is over. Nothing new begins, the depth is closed with the finished evals,
+//! and with more time the run goes on.
 
 #![cfg(test)]
 
@@ -21,7 +21,7 @@ fn number(n: u32) -> NonZeroU32 {
     NonZeroU32::new(n).expect("not zero")
 }
 
-/// Without a control group, and with one.
+/// Settings without a control group, and with one.
 const CONTROLS: [Option<&str>; 2] = [None, Some("best-of-n=0.4")];
 
 fn meaning(control: Option<&str>) -> FixedSettings {
@@ -34,7 +34,7 @@ fn meaning(control: Option<&str>) -> FixedSettings {
     }
 }
 
-/// As many answers as there are seconds until the end.
+/// Limits with as many answers as there are seconds until the deadline.
 fn reach(workers: u32, answers: Option<usize>) -> RunLimits {
     let moment =
         |answers| Timestamp::from_second(i64::try_from(answers).expect("few")).expect("a time");
@@ -73,7 +73,7 @@ fn must_be_sound(end: &State, world: &MemoryWorld, what: &str) {
         | Stage::Implemented(_)
         | Stage::Sweeping(_)
         | Stage::Swept(..) => true,
-        // Those of the control group come no further.
+        // Evals of the control group come no further.
         Stage::Scored(_) => eval.group.is_tree(),
         Stage::Decided(..)
         | Stage::Failed { .. }
@@ -110,7 +110,7 @@ fn a_root_is_not_swept_once_the_time_is_over() {
     must_be_sound(&end, &world, "no time");
     let swept = |event: &Event| matches!(event, Event::SweepSubmitted { .. });
     assert!(!journal.events.iter().any(swept), "{:?}", journal.events);
-    // One that was given more time is the run that had it from the beginning.
+    // A run that was given more time ends like one that had it from the beginning.
     journal.events.push(Event::SettingsChanged { reach: reach(1, None) });
     let end = go(&mut journal, &world).expect("a run with more time");
     let mut whole = MemoryJournal::begun(meaning(None), reach(1, None));
@@ -134,7 +134,7 @@ fn late(control: Option<&str>, workers: u32, answers: usize) -> State {
     let mut journal = MemoryJournal::begun(meaning(control), reach(workers, Some(answers)));
     let end = go(&mut journal, &world).expect("a run that stops");
     must_be_sound(&end, &world, &what);
-    // Those that were asked before it was over may have been answered after it.
+    // Questions that were asked before the deadline may have been answered after it.
     let most = answers + usize::try_from(workers).expect("few") - 1;
     assert!((answers..=most).contains(&world.paid()), "{what}: {}", world.paid());
     assert_eq!(journal.state(), end, "{what}: the events lead to the state");

@@ -1,5 +1,6 @@
-//! The loop against a world in memory whose user has something to say, at any moment: pauses and stops change nothing but
-//! history, an idea becomes one eval or is refused, and no message counts twice, however often the run is cut off.
+//! The loop with ports in memory and messages of the user at any moment. Pauses and stops change
+//! nothing but history, an idea becomes one eval or is refused, and no message counts twice,
+//! however often the run is cut off.
 
 #![cfg(test)]
 
@@ -44,7 +45,7 @@ fn go(journal: &mut MemoryJournal, world: &MemoryWorld) -> Result<State, RunHalt
     drive_run(journal.state(), world.ports(), journal, &mut |_, _| {})
 }
 
-/// What must be the same whatever the user said: all but the history and what single submissions wrote.
+/// The parts of a run that do not depend on messages: no history, no files of submissions.
 fn settled(state: State, mut disk: Disk) -> (Facts, Disk) {
     let mut facts = state.into_facts();
     facts.history = RunHistory::default();
@@ -73,7 +74,7 @@ fn wishes(journal: &MemoryJournal) -> Vec<(UserRequest, bool)> {
     journal.events.iter().filter_map(wish).collect()
 }
 
-/// What happened between a pause and the end of it.
+/// Returns the events between a pause and its end.
 fn while_paused(journal: &MemoryJournal) -> impl Iterator<Item = &Event> {
     let is = |wanted| move |event: &&Event| matches!(event, Event::Asked { wish, .. } if *wish == wanted);
     let paused = journal.events.iter().skip_while(move |event| !is(UserRequest::Pause)(event));
@@ -229,7 +230,7 @@ fn an_idea_of_the_users_is_an_eval_like_others() {
     assert_eq!(world.posted(), []);
 }
 
-/// Ideas that wait from the beginning: one for the root, a repeat of it, and one for a node that comes later.
+/// Ideas that wait from the beginning: for the root, a repeat of it, and for a later node.
 fn with_ideas(workers: u32, order: u64) -> (MemoryWorld, MemoryJournal) {
     let world = MemoryWorld::new(7, order);
     world.post("1-idea", own(Some(0), MINE), 0);
@@ -329,7 +330,7 @@ fn an_idea_for_a_node_that_had_its_turn_is_refused_and_one_for_none_is_tried_now
     go(&mut journal, &world).expect("a run");
     let closed = |event: &Event| matches!(event, Event::DepthClosed { .. });
     let end = journal.events.iter().position(closed).expect("a depth");
-    // What is discarded meanwhile comes before or after.
+    // Removals may be recorded before or after.
     let cut = |events: usize| {
         let world = MemoryWorld::new(7, 7);
         let mut journal = begun(1);

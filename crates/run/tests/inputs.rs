@@ -1,5 +1,5 @@
-//! Protected inputs that change at any moment: what was measured meanwhile fails, nothing more is submitted, and once they
-//! are restored the run ends as if nothing had been.
+//! Protected inputs that change at any moment of a run. Sweeps that ran meanwhile fail, nothing
+//! more is submitted, and once the inputs are restored the run ends as if they had never changed.
 
 #![cfg(test)]
 
@@ -17,12 +17,12 @@ use treebeam_run::{RunHalt, drive_run};
 use treebeam_testkit::journal::MemoryJournal;
 use treebeam_testkit::memory::MemoryWorld;
 
-/// One file, which is another one from this look on, until it is restored.
+/// A single input file, whose content differs from this look on, until it is restored.
 struct Data {
     looks: AtomicU32,
     other_from: u32,
     restored_at: u32,
-    /// Which inputs the digest on record is of.
+    /// The scope of the recorded digest.
     scope: InputScope,
 }
 
@@ -31,7 +31,7 @@ impl Data {
         Self { looks: AtomicU32::new(0), other_from, restored_at: u32::MAX, scope: InputScope::All }
     }
 
-    /// Restored as soon as somebody has seen that it is another one.
+    /// Restored as soon as the change was seen.
     fn for_one_look(look: u32) -> Self {
         Self { restored_at: look + 1, ..Self::new(look) }
     }
@@ -77,7 +77,7 @@ fn go(journal: &mut MemoryJournal, world: &MemoryWorld, data: &Data) -> Result<S
     drive_run(journal.state(), ports, journal, &mut |_, _| {})
 }
 
-/// The tree, without what tells how often something was submitted.
+/// Renders the tree without the numbers of submissions.
 fn tree(state: State) -> String {
     let facts = state.into_facts();
     format!("{:?} {:?}", facts.nodes, facts.evals)
@@ -119,7 +119,7 @@ fn nothing_is_measured_while_they_are_others() {
     }
 }
 
-/// Evals whose sweeps were given away and have not come back.
+/// Returns the evals whose sweeps were submitted and have not ended.
 fn under_way(events: &[Event]) -> BTreeSet<EvalId> {
     let mut found = BTreeSet::new();
     for event in events {
@@ -132,7 +132,7 @@ fn under_way(events: &[Event]) -> BTreeSet<EvalId> {
     found
 }
 
-/// They may have been measured on the changed data, or have changed them, though all is restored when they end.
+/// Running sweeps may have used or made the change, though all is restored when they end.
 #[test]
 fn whatever_was_under_way_when_it_was_noticed_is_swept_again() {
     let (mut suspects, mut halts, mut named) = (0, 0, 0);
@@ -169,7 +169,7 @@ fn whatever_was_under_way_when_it_was_noticed_is_swept_again() {
     assert!(named > 0, "the notice names whose sweeps are under way");
 }
 
-/// A digest that an older run has on record is of what `protect` matches.
+/// The recorded digest of an older run covers only the files that `protect` matches.
 #[test]
 fn an_older_record_is_compared_as_it_was_made() {
     let (world, mut journal) = (MemoryWorld::new(7, 7), begun());
@@ -185,7 +185,7 @@ fn an_older_record_is_compared_as_it_was_made() {
     assert!(data.looks.into_inner() > 0);
 }
 
-/// A run of before has nothing on record to compare with.
+/// A run of an older version has no recorded digest to compare with.
 #[test]
 fn a_record_without_them_is_not_looked_at() {
     let (world, mut journal) = (MemoryWorld::new(7, 7), begun());

@@ -1,5 +1,5 @@
-//! The loop against a world in memory, interrupted before anything that it would begin: nothing new starts, what runs is
-//! recorded, and resumed it ends as if nobody had interrupted.
+//! The loop with ports in memory, interrupted before anything that it would begin. Nothing new
+//! starts, running work is recorded, and resumed it ends as if it had not been interrupted.
 
 #![cfg(test)]
 
@@ -40,7 +40,7 @@ fn go(journal: &mut MemoryJournal, world: &MemoryWorld) -> Result<State, RunHalt
     drive_run(journal.state(), world.ports(), journal, &mut |_, _| {})
 }
 
-/// What must be the same however often the run was interrupted: all but its history and what its sweeps wrote.
+/// The parts of a run that do not depend on interrupts: no history, no files of sweeps.
 fn settled(state: State, mut disk: Disk) -> (Facts, Disk) {
     let mut facts = state.into_facts();
     facts.history = RunHistory::default();
@@ -158,10 +158,10 @@ fn a_refused_root_is_on_record_even_if_it_comes_in_late() {
     }
 }
 
-/// The longest time that a question of a test waits.
+/// Longest wait of a question in these tests.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
-/// What ends a run while a question waits for a server.
+/// The way in which a run ends while a question waits for a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RunEnding {
     Stop,
@@ -169,7 +169,7 @@ enum RunEnding {
     JournalCut,
 }
 
-/// An agent of the world in memory whose server is gone for the first candidate, until all waits are ended.
+/// The agent in memory; its server is unreachable for the first candidate until waits are ended.
 struct UnreachableServer<'a> {
     world: &'a MemoryWorld,
     ending: RunEnding,

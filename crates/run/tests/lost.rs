@@ -25,7 +25,7 @@ fn go(journal: &mut MemoryJournal, world: &MemoryWorld) -> Result<State, RunHalt
     drive_run(journal.state(), world.ports(), journal, &mut |_, _| {})
 }
 
-/// The tree, without what tells how often something was submitted.
+/// Renders the tree without the numbers of submissions.
 fn tree(state: State) -> String {
     let facts = state.into_facts();
     format!("{:?} {:?}", facts.nodes, facts.evals)
@@ -63,8 +63,8 @@ fn what_is_lost_each_time_fails_alone() {
     assert!(lost.count() > 0);
 }
 
-/// Nothing syncs a worktree: of a sweep that had ended when the power was cut, the files may be torn
-/// by the time that its results are taken in.
+/// Worktrees are never synced: when the power is cut after the end of a sweep, its files may be
+/// torn by the time that the results are collected.
 #[test]
 fn a_sweep_whose_worktree_a_power_cut_has_torn_is_run_again_and_nothing_else_changes() {
     let mut clean = begun();

@@ -1,4 +1,4 @@
-//! Results that are not what they were when all processes of their sweep were gone.
+//! Results that have changed since all processes of their sweep were gone.
 
 #![cfg(test)]
 
@@ -13,7 +13,7 @@ use treebeam_run::{RunHalt, drive_run};
 use treebeam_testkit::journal::MemoryJournal;
 use treebeam_testkit::memory::MemoryWorld;
 
-/// An executor that has seen other results of one subject.
+/// An executor that reports another digest for the results of one subject.
 struct OtherResults<'a> {
     world: &'a MemoryWorld,
     of: SweepSubject,

@@ -1,4 +1,4 @@
-//! A full crew against a world in memory: notes, plan, rounds of coder and reviewer, and what comes of each verdict.
+//! Agents for all roles: notes, plan, rounds of coder and reviewer, and the effect of verdicts.
 
 #![cfg(test)]
 
@@ -21,10 +21,10 @@ use treebeam_testkit::memory::MemoryWorld;
 
 const APPROVE: &str = "VERDICT: APPROVE\nISSUES: none\nNOTES: fine\n";
 
-/// What a reviewer says in a round, counted from 0.
+/// The reply of a reviewer in a round, counted from 0.
 type Reviewer = fn(u32) -> Result<&'static str, &'static str>;
 
-/// The world's own coder with colleagues.
+/// The coder in memory, with agents for all other roles.
 struct Crew<'a> {
     world: &'a MemoryWorld,
     reviewer: Reviewer,
@@ -79,7 +79,7 @@ fn only(state: &State) -> Cow<'_, Eval> {
     state.eval(EvalId::FIRST).expect("an eval")
 }
 
-/// How the eval went: who let it through and in how many rounds, or why nobody did.
+/// The result of the eval: its approval and number of rounds, or the reason of its failure.
 fn outcome(state: &State) -> String {
     let eval = only(state);
     match (&eval.stage, eval.candidate()) {
@@ -176,19 +176,19 @@ fn everybody_is_told_what_the_others_said() {
     }
     assert!(!text("coder_prompt_round_0.txt").contains("SO FAR"));
     assert!(!text("reviewer_prompt_round_0.txt").contains("FIRST REVIEW"));
-    // What came up later is no matter for the next review.
+    // Issues of later reviews are not passed to the next review.
     assert!(!text("reviewer_prompt_round_2.txt").contains("second thoughts"));
 }
 
-/// Makes a change, and then says this in every later round.
+/// Makes a change, and then gives this answer in every later round.
 struct Stubborn<'a> {
     world: &'a MemoryWorld,
     later: &'static str,
-    /// What the reviewer says, where there is one.
+    /// The reviewer's reply, where there is one.
     review: Option<&'static str>,
 }
 
-/// What it may say.
+/// Possible answers, with the problems that they lead to.
 const LATER: [(&str, &str); 2] = [
     (
         "--- a/model.py\n+++ b/model.py\n@@ -1 +1 @@\n-a\n+do never-applies\n",
@@ -220,7 +220,7 @@ impl Agent for Stubborn<'_> {
     }
 }
 
-/// A run of one idea with such an agent: what came of it, and what the coder was told last.
+/// A run of one idea with such an agent: its result, and the last prompt of the coder.
 fn stubborn(agent: &Stubborn<'_>, protect: &[&str], reach: &RunLimits) -> (String, String) {
     let meaning = FixedSettings {
         ideas_per_node: NonZeroU32::MIN,
@@ -236,7 +236,7 @@ fn stubborn(agent: &Stubborn<'_>, protect: &[&str], reach: &RunLimits) -> (Strin
     (outcome(&state), String::from_utf8_lossy(prompt).into_owned())
 }
 
-/// Whoever gives no answer is not asked for another in the next round.
+/// A coder that gives no answer is not asked again in the next round.
 #[test]
 fn a_coder_without_an_answer_is_asked_once() {
     struct Silent<'a>(&'a MemoryWorld, AtomicU32);
@@ -306,7 +306,7 @@ fn what_the_reviewer_found_stays_the_reason_while_it_stands() {
     }
 }
 
-/// The page of the only eval.
+/// The summary of the only eval.
 fn page(world: &MemoryWorld) -> Value {
     let disk = world.disk();
     let text = disk.files.get("eval/0001/experiment/summary.json").expect("a summary");
@@ -357,7 +357,7 @@ fn the_page_of_an_eval_that_failed_says_how_far_it_got() {
     let review = json!({ "round": 2, "verdict": "reject", "issues": "- it leaks" });
     assert_eq!((&rejected["review"], &rejected["coder_rounds"]), (&review, &json!(3)));
     assert_eq!((&rejected["patch_applied"], &rejected["approval"]), (&json!(true), &json!(null)));
-    // The last attempt has the page, whatever the ones before it had put there.
+    // The summary is about the last attempt only.
     let reach = RunLimits { eval_retries: 1, max_review_rounds: 0, ..RunLimits::default() };
     let (state, world, _) = run(|_| Err("it refuses"), &reach);
     let refused = page(&world);

@@ -1,5 +1,5 @@
-//! A run that begins by the first rules of scoring and goes on by the latest: wherever it was left, the open depth is decided as a
-//! whole by the latest rules, and closed depths stay as they are.
+//! A run that begins with the first rules of scoring and continues with the latest. The open depth
+//! is decided as a whole by the latest rules, and closed depths stay as they are.
 
 #![cfg(test)]
 
@@ -38,7 +38,7 @@ fn go(journal: &mut MemoryJournal, world: &MemoryWorld) -> Result<State, RunHalt
     drive_run(journal.state(), world.ports(), journal, &mut |_, _| {})
 }
 
-/// What was decided, whatever the rules: each eval's depth, idea, commit and rank score, and each depth's beam.
+/// The decisions, independent of the rules: evals with their rank scores, and beams.
 fn decided(facts: &Facts) -> Vec<String> {
     let of = |eval: &Eval| {
         if let Stage::Decided(measured, word, fate) = &eval.stage {

@@ -1,4 +1,4 @@
-//! The space that worktrees take has an end at every moment of a run, however slowly they are removed.
+//! The space of worktrees is bounded throughout a run, however slowly they are removed.
 
 #![cfg(test)]
 

@@ -1,5 +1,5 @@
-//! What answers take: each stands on exactly one bill, whatever is cut off, done again or out of budget; and one attempt of an
-//! eval takes no longer than it may, its answers and its sweep together.
+//! The bills of answers: each answer is on exactly one bill, wherever a run is cut off, repeated or
+//! out of budget. One attempt of an eval stays within its time limit, answers and sweep together.
 
 #![cfg(test)]
 
@@ -53,7 +53,7 @@ fn every_answer_is_on_exactly_one_bill() {
         });
         let end = end.expect("a run that stops");
         assert_eq!(end.total_spend(), world.bills(), "{purse} answers, {workers} workers");
-        // A budget that is raised lets what it stopped go on: its answers are not counted twice.
+        // A raised budget continues the stopped evals: their answers are not counted twice.
         let paid = |event: &Event| matches!(event, Event::BudgetReached { bills, .. } if !bills.is_empty());
         let reached = |event: &Event| matches!(event, Event::BudgetReached { .. });
         let at = journal.events.iter().position(paid);
@@ -71,7 +71,7 @@ fn every_answer_is_on_exactly_one_bill() {
     assert!(halfway > 0, "some steps were stopped after an answer that was paid for");
 }
 
-/// A crew each of whom takes so many seconds for an answer, if there is so much time.
+/// Agents for all roles, each of whose answers takes so many seconds, if there is so much time.
 struct Timed<'a> {
     world: &'a MemoryWorld,
     seconds: fn(AgentRole) -> u64,
@@ -125,7 +125,7 @@ impl Executor for Timed<'_> {
 
 type Seen<T> = Vec<(T, Option<Duration>)>;
 
-/// A run of one idea whose attempts may take a minute: how the eval ended, what was asked, which jobs were submitted.
+/// A run of one idea whose attempts may take a minute, with the questions and jobs of the eval.
 fn timed(
     seconds: fn(AgentRole) -> u64,
     timeout: Option<u32>,

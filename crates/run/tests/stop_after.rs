@@ -1,5 +1,5 @@
-//! The loop against a world in memory whose user wants it to stop after the depth that is open, at any moment: what was
-//! begun is tried to its end, judged and promoted, and nothing else begins until somebody goes on.
+//! The loop with ports in memory, and a request at any moment to stop after the open depth. Begun
+//! evals are completed, judged and promoted, and nothing else begins until the run is resumed.
 
 #![cfg(test)]
 
@@ -33,7 +33,7 @@ fn go(journal: &mut MemoryJournal, world: &MemoryWorld) -> Result<State, RunHalt
     drive_run(journal.state(), world.ports(), journal, &mut |_, _| {})
 }
 
-/// What must be the same wherever it was left: not whether it is over, nor how far and how fast it is to go.
+/// The parts of a run that do not depend on where it was left: without its end and its limits.
 fn tree(state: State, mut disk: Disk) -> (Facts, Disk) {
     let mut facts = state.into_facts();
     facts.history = RunHistory::default();
@@ -44,7 +44,7 @@ fn tree(state: State, mut disk: Disk) -> (Facts, Disk) {
     (facts, disk)
 }
 
-/// The run that goes so deep and no further.
+/// The run to exactly this depth.
 fn whole(depths: u32) -> (Facts, Disk) {
     let world = MemoryWorld::new(7, 7);
     let end = go(&mut begun(1, depths), &world).expect("a whole run");
@@ -131,7 +131,7 @@ fn cut_off_after_any_event_it_stops_after_the_same_depth() {
         });
         let was_there = journal.state().stopped_after().is_some();
         match go(&mut journal, &world) {
-            // Whoever resumes a run that has stopped there already wants it to go on.
+            // Resuming a run that has stopped there already lets it go on.
             Ok(_) => assert!(was_there, "cut after {cut}: it forgot"),
             Err(RunHalt::Interrupted(state)) => {
                 assert!(!was_there && tree(*state, world.disk()) == expected, "cut after {cut}");

@@ -1,5 +1,5 @@
-//! A user's own templates through whole runs: who is asked is told what they say, with what is shown of the repository, and
-//! in the form in which the answer comes.
+//! A user's own templates through whole runs. Each prompt follows its template, shows the files of
+//! the repository, and asks for the form of the answer.
 
 #![cfg(test)]
 
@@ -15,7 +15,7 @@ use treebeam_run::prompt::{PromptSet, PromptTemplate};
 use treebeam_testkit::journal::MemoryJournal;
 use treebeam_testkit::memory::MemoryWorld;
 
-/// The world's own agent, a reviewer who rejects once, and what they were asked.
+/// The agent in memory and a reviewer that rejects once, with their prompts.
 struct Listening<'a> {
     world: &'a MemoryWorld,
     edits: EditMode,
@@ -52,7 +52,7 @@ fn template(role: AgentRole, text: &str) -> PromptTemplate {
     PromptTemplate::parse(role, text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// What was asked in a run of one idea.
+/// Returns the prompts of a run of one idea.
 fn heard(prompts: &PromptSet, edits: EditMode) -> Vec<(String, String)> {
     let world = MemoryWorld::new(1, 1);
     let meaning = FixedSettings {
@@ -107,7 +107,7 @@ fn a_users_templates_are_what_is_asked() {
     assert!(ideas.contains(
         "=== FILES, WITH THEIR SIZES IN BYTES ===\n```\nREADME.md 20\nmodel.py 20\n```\n"
     ));
-    // Who has no template of the user's is asked as ever, and shown nothing.
+    // A role without a template of the user's gets the built-in prompt, without files.
     let reviewer = of(&heard, "reviewer-e0001-a1-r0");
     assert!(reviewer.starts_with("Review this change."), "{reviewer}");
     assert!(!reviewer.contains("=== FILE"), "{reviewer}");

@@ -1,5 +1,5 @@
-//! Tracked files that a sweep rewrites: those that the root's own sweep rewrites too and the results may differ from the
-//! commit, any other fails its eval.
+//! Tracked files that a sweep rewrites. The results, and files that the root's own sweep rewrites
+//! too, may differ from the commit; any other file fails its eval.
 
 #![cfg(test)]
 
@@ -12,7 +12,7 @@ use treebeam_run::drive_run;
 use treebeam_testkit::journal::MemoryJournal;
 use treebeam_testkit::memory::MemoryWorld;
 
-/// Why evals failed because of rewritten files, in a run whose sweeps rewrite these.
+/// Returns why evals failed because of rewritten files, in a run whose sweeps rewrite these.
 fn failures(measure: MeasureSettings, by_root: &[&str], by_candidates: &[&str]) -> Vec<String> {
     let world = MemoryWorld::new(7, 7).with_rewritten_files(by_root, by_candidates);
     let meaning = FixedSettings {
@@ -57,7 +57,7 @@ fn what_the_roots_own_sweep_rewrites_may_be_rewritten() {
     }
 }
 
-/// The root's own sweep is not run then, so nothing is known to be rewritten by it.
+/// With a baseline file the root's own sweep is not run, so no file is known to be rewritten by it.
 #[test]
 fn with_a_baseline_file_the_failure_says_what_to_do() {
     let measure = MeasureSettings { baseline_csv: baseline(), ..MeasureSettings::default() };
@@ -69,7 +69,7 @@ fn with_a_baseline_file_the_failure_says_what_to_do() {
     }
 }
 
-/// Paths are compared as everywhere: without case, and normalised.
+/// Paths are compared without case, and normalised.
 #[test]
 fn tracked_results_may_be_rewritten() {
     for path in ["out/results.csv", "out/Results.CSV", "Out/results.csv"] {

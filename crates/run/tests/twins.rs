@@ -1,5 +1,5 @@
-//! Candidates with the same git tree: swept once, one place in a beam, and the same record whatever ends first. The world has few
-//! codes, said in ever new words, that lead to the same files in any order.
+//! Candidates with the same git tree: swept once, one place in a beam, and the same record in any
+//! order of ends. The agent in memory words a few changes in ever new ways.
 
 #![cfg(test)]
 
@@ -48,7 +48,7 @@ fn run(seed: u64, order: u64, workers: u32) -> (State, Vec<Event>) {
     (end, journal.events)
 }
 
-/// Everything but what may depend on what ended first.
+/// The parts of a run that do not depend on the order of ends.
 fn settled(state: &State) -> Facts {
     let mut facts = state.clone().into_facts();
     facts.history = RunHistory::default();

@@ -1,5 +1,5 @@
-//! What is told to whoever is asked for ideas of the control group: what was tried on the root before, and nothing of the tree.
-//! Each question stands for itself, with no conversation, so that all that it knows is told.
+//! Builds the idea brief of the control group: earlier attempts on the root, nothing of the tree.
+//! Each question stands alone, without a conversation, so it contains everything that is known.
 
 use super::{
     IdeaBrief, IdeaContext, MAX_FULL_OUTCOMES, MAX_SHORT_OUTCOMES, outcome_line, short_outcome_line,
@@ -54,7 +54,7 @@ fn control_idea_context(state: &State, root: &Node) -> IdeaContext {
     let (older, newest, now) =
         (older.iter().filter_map(|id| state.eval(*id)), known(newest), known(now));
     let outcomes = newest.iter().map(|eval| outcome_line(state, eval));
-    // What came of these depends on what finished first.
+    // The outcomes of these depend on what finished first.
     let under_way = now.iter().map(|eval| format!("{}: under way", eval.idea.title));
     IdeaContext {
         node: root.id,
@@ -71,7 +71,8 @@ fn control_idea_context(state: &State, root: &Node) -> IdeaContext {
     }
 }
 
-/// All that was tried on the root, in the order of their ids. What the user adds to this depth comes after.
+/// Returns the evals on the root, in the order of their ids. Ideas that the user adds at this depth
+/// come later.
 fn root_evals(state: &State, root: &Node) -> Vec<EvalId> {
     let expansions = root.expansions.iter().chain(&state.control);
     let evals = expansions.flat_map(Expansion::eval_ids).filter_map(|id| state.eval(*id));

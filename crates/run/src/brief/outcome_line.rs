@@ -1,4 +1,4 @@
-//! The outcome of an idea on one line, as idea generators and reviewers of conversations are told it.
+//! The outcome of an idea on one line, for idea generators and reviewers of conversations.
 
 use treebeam_core::evidence::Comparison;
 use treebeam_core::facts::{Eval, Facts, NodeOrigin, ScoredCandidate, Stage};
@@ -40,7 +40,7 @@ pub(super) fn outcome_line(facts: &Facts, eval: &Eval) -> String {
     }
 }
 
-/// Returns the outcome of an idea in few words: its title, its score, and the first word of the reason.
+/// Returns the outcome of an idea in short: title, score, and the first word of the reason.
 pub(crate) fn short_outcome_line(facts: &Facts, eval: &Eval) -> String {
     let (title, on) = (&eval.idea.title, eval.parent);
     let Some((measured, verdict)) = scored_verdict(facts, eval) else {
@@ -60,7 +60,7 @@ fn scored_verdict(facts: &Facts, eval: &Eval) -> Option<(ScoredCandidate, GateVe
     Some((eval.scored_candidate()?, versus::side_verdict(facts, eval)?))
 }
 
-/// Returns the word for the gain in the primary: an older run keeps the older word, so that recorded answers fit.
+/// Returns the word for the primary gain: older runs keep theirs, so that recorded answers fit.
 const fn gain_word(rules: RulesVersion) -> &'static str {
     match rules {
         RulesVersion::First => "delta",
@@ -74,7 +74,7 @@ fn root_figures(comparison: &Comparison) -> [String; 2] {
     [comparison.recommendation.score.to_short_string(), delta]
 }
 
-/// Returns the score and the primary gain of a node: those of the eval that it was, 0 for the root.
+/// Returns the score and the primary gain of a node's eval; 0 for the root.
 fn node_figures(facts: &Facts, node: NodeId) -> [String; 2] {
     let eval = facts.node(node).and_then(|node| match node.origin {
         NodeOrigin::Root => None,

@@ -1,5 +1,5 @@
-//! The files that are kept of a conversation: its state, its log and its summary, each a function of what is remembered. A
-//! state can be read by whoever wants to go on from it, in a run or not.
+//! The files of a conversation: its state, its log and its summary, each a function of the known
+//! turns. A state can be read again to continue the conversation, in a run or outside of one.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -7,39 +7,39 @@ use std::collections::BTreeSet;
 use treebeam_core::conversation::{ContinuationKind, Conversation, PastTurn};
 use treebeam_core::id::{NodeId, RunPath, Sha256, TurnId};
 
-/// What a state says that it is.
+/// Value of the `schema` field of a conversation's state.
 pub const CONVERSATION_SCHEMA: &str = "treebeam.conversation/1";
-/// No turn and no conversation has such a number.
+/// Upper bound for the numbers of turns and conversations.
 const MAX_TURN_NUMBER: u32 = 1_000_000_000;
 
-/// One line of a log.
+/// A line of a log: one turn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoggedTurn {
-    /// Which turn.
+    /// Id of the turn.
     pub turn_id: TurnId,
-    /// Names the question for good: a turn with a key that is there already is the same turn.
+    /// Permanent name of the question: a second turn with the same key is the same turn.
     pub key: String,
-    /// How it went on from the turn before; not known of turns without a conversation.
+    /// How the turn continued the one before; `None` for turns without a conversation.
     pub mode: Option<ContinuationKind>,
-    /// How many ideas were asked for.
+    /// Number of ideas asked for.
     pub asked: Option<u32>,
-    /// The question.
+    /// File of the question.
     pub prompt_path: RunPath,
-    /// Its digest.
+    /// Digest of the question's file.
     pub prompt_sha256: Option<Sha256>,
-    /// The answer.
+    /// File of the answer.
     pub reply_path: RunPath,
-    /// Its digest; none came where there is none.
+    /// Digest of the answer's file; `None` if no answer came.
     pub reply_sha256: Option<Sha256>,
-    /// The provider's name for the answer that it went on from.
+    /// The provider's id of the answer that was continued.
     pub continued_id: Option<String>,
-    /// The provider's name for the answer.
+    /// The provider's id of the answer.
     pub provider_id: Option<String>,
-    /// The ideas that it brought.
+    /// Files of the ideas that the turn brought.
     pub output_files: Vec<RunPath>,
-    /// What did not go as it was meant to.
+    /// Notes about irregularities of the turn.
     pub note: Option<String>,
-    /// When its expansion was begun.
+    /// Time at which the expansion was begun.
     pub at: Timestamp,
 }
 
@@ -52,7 +52,7 @@ struct ConversationDocument {
     conversation: ConversationFields,
 }
 
-/// The same fields: a flattened part cannot refuse what it does not know.
+/// The fields of [`Conversation`] without `deny_unknown_fields`, which serde cannot flatten.
 #[derive(Serialize, Deserialize)]
 struct ConversationFields {
     node_id: NodeId,
@@ -60,10 +60,10 @@ struct ConversationFields {
     turns: Vec<PastTurn>,
 }
 
-/// A conversation as the bytes of a file.
+/// Encodes a conversation as the bytes of its state file.
 ///
 /// # Errors
-/// None that is known; a writer of JSON may say one.
+/// None that is known; the JSON writer may return one.
 pub fn encode_state(conversation: &Conversation) -> serde_json::Result<Vec<u8>> {
     let Conversation { node_id, fork_from_turn_id, turns } = conversation.clone();
     let state = ConversationDocument {
@@ -77,10 +77,10 @@ pub fn encode_state(conversation: &Conversation) -> serde_json::Result<Vec<u8>> 
     Ok(bytes)
 }
 
-/// The conversation that a file holds.
+/// Decodes the conversation of a state file.
 ///
 /// # Errors
-/// When it is none; in words.
+/// A text that describes why the file is no conversation.
 pub fn decode_state(bytes: &[u8]) -> Result<Conversation, String> {
     let state: ConversationDocument =
         serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
@@ -93,7 +93,7 @@ pub fn decode_state(bytes: &[u8]) -> Result<Conversation, String> {
     Ok(conversation)
 }
 
-/// Each turn is there once, and there is a name for the next one.
+/// Checks that each turn is there once, and that numbers are left for the next one.
 fn check_turns(conversation: &Conversation) -> Result<(), String> {
     let mut seen = BTreeSet::new();
     for PastTurn { turn_id, .. } in &conversation.turns {
@@ -113,10 +113,10 @@ fn check_turns(conversation: &Conversation) -> Result<(), String> {
     Ok(())
 }
 
-/// Turns as the bytes of a log.
+/// Encodes turns as the bytes of a log.
 ///
 /// # Errors
-/// None that is known; a writer of JSON may say one.
+/// None that is known; the JSON writer may return one.
 pub fn encode_log(turns: &[LoggedTurn]) -> serde_json::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     for turn in turns {
@@ -126,10 +126,10 @@ pub fn encode_log(turns: &[LoggedTurn]) -> serde_json::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The turns that a log holds, each once: a second line with the same key says nothing new.
+/// Decodes the turns of a log, each once: a second line with the same key is ignored.
 ///
 /// # Errors
-/// When a line is none; in words.
+/// A text that describes why a line is no turn.
 pub fn decode_log(bytes: &[u8]) -> Result<Vec<LoggedTurn>, String> {
     let mut turns: Vec<LoggedTurn> = Vec::new();
     for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
@@ -141,7 +141,7 @@ pub fn decode_log(bytes: &[u8]) -> Result<Vec<LoggedTurn>, String> {
     Ok(turns)
 }
 
-/// What was said, in short, for people.
+/// Renders a short summary of the turns, for people.
 #[must_use]
 pub fn render_summary(conversation: &Conversation) -> String {
     let fork = match conversation.fork_from_turn_id {

@@ -1,5 +1,5 @@
-//! What the facts know of a node's conversation: the turns of its lineage up to each fork, and where their texts lie. Reads
-//! no file, and goes back no further than a bounded number of turns.
+//! Builds a node's conversation from the facts: the turns of its lineage, and the paths of their
+//! texts. Reads no file, and goes back at most a bounded number of turns.
 
 use super::document::LoggedTurn;
 use crate::brief;
@@ -7,25 +7,25 @@ use treebeam_core::conversation::{Conversation, PastTurn};
 use treebeam_core::facts::{Eval, Facts, Node, NodeTurn};
 use treebeam_core::id::{Depth, RunPath, Sha256, TurnId};
 
-/// The most turns that are remembered at all: a deep branch costs no more than a shallow one.
+/// Largest number of turns that are recalled: a deep branch costs no more than a shallow one.
 const MAX_RECALLED_TURNS: usize = 64;
-/// The longest line about a turn, in characters.
+/// Largest length of the line about a turn, in characters.
 const MAX_TURN_LINE_CHARS: usize = 600;
 
 /// A conversation whose texts are still to be read.
 #[derive(Clone, Debug)]
 pub(crate) struct ConversationThread {
     pub(crate) conversation: Conversation,
-    /// Where the answers of these turns lie, in the same order; none where there was none.
+    /// Files of the turns' answers, in the same order; `None` for a turn without one.
     pub(crate) replies: Vec<Option<KeptText>>,
-    /// What somebody wrote about its older turns, and the last of these.
+    /// The written summary of older turns, and the last of these turns.
     pub(crate) summary: Option<(TurnId, KeptText)>,
-    /// Its own turns.
+    /// Turns of the node itself.
     pub(crate) log: Vec<LoggedTurn>,
 }
 
 impl ConversationThread {
-    /// One that stands for itself: its texts are at hand, or gone.
+    /// Builds a thread that stands alone: its texts are loaded already, or gone.
     pub(crate) const fn from_conversation(conversation: Conversation) -> Self {
         Self { conversation, replies: Vec::new(), log: Vec::new(), summary: None }
     }
@@ -35,12 +35,12 @@ impl ConversationThread {
 #[derive(Clone, Debug)]
 pub(crate) struct KeptText {
     pub(crate) path: RunPath,
-    /// Not known of turns without a conversation.
+    /// Digest of the text; `None` for turns without a conversation.
     pub(crate) sha256: Option<Sha256>,
 }
 
-/// The conversation of a node, with the outcomes of what was decided before this depth. What another one at this depth has in
-/// short is not put into words again.
+/// Builds the conversation of a node, with the outcomes that were decided before this depth. Short
+/// lines of turns are copied from `like`, another thread at this depth, if it has them.
 pub(crate) fn build_thread(
     facts: &Facts,
     node: &Node,
@@ -68,7 +68,7 @@ pub(crate) fn build_thread(
     ConversationThread { conversation, replies, summary, log }
 }
 
-/// The summary that was asked for in a turn.
+/// Returns the summary that was asked for in a turn.
 fn turn_summary(known: &NodeTurn<'_>) -> Option<(TurnId, KeptText)> {
     let (summary, path) = known.summary_with_path()?;
     Some((summary.until, KeptText { path, sha256: Some(summary.reply) }))
@@ -95,7 +95,7 @@ fn recall_turn(
     (PastTurn { turn_id: known.id, in_short, text: None, continuation }, kept)
 }
 
-/// What it brought, each with its outcome where that was known before this depth.
+/// Returns a line for each idea of a turn, with the outcome where that was known before this depth.
 fn idea_lines<'a>(
     known: &NodeTurn<'a>,
     facts: &'a Facts,
@@ -134,7 +134,8 @@ fn to_logged_turn(known: &NodeTurn<'_>, facts: &Facts) -> LoggedTurn {
     }
 }
 
-/// A turn on one line: how many ideas were asked for, and what came. What has no room on it is counted alone.
+/// Renders a turn on one line: how many ideas were asked for, and which came. Ideas that do not fit
+/// are only counted.
 pub(super) fn render_turn_line(
     asked: Option<u32>,
     brought: impl Iterator<Item = impl FnOnce() -> String>,
@@ -187,7 +188,7 @@ mod tests {
         assert_eq!(some.1, more.1);
         assert_eq!(some.0.chars().count(), MAX_TURN_LINE_CHARS + 1);
         let came = |line: String| line.split_once(": ").expect("what came").1.to_owned();
-        // A longer count leaves less room for what came.
+        // A longer count leaves less room for the ideas.
         let (some, more) = (came(some.0), came(more.0));
         assert!(some.starts_with(more.trim_end_matches('…')), "{some}\n{more}");
     }

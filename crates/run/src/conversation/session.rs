@@ -1,5 +1,5 @@
-//! Leads the turns of one expansion: says how the next question goes on from what was said, takes in what was answered, and
-//! keeps the files. What was lost on disk is set aside, told in a note, and made again from the record.
+//! Leads the turns of one expansion: continues from earlier turns, records new ones, writes the
+//! files. Damaged files are copied aside, mentioned in a note, and made again from the record.
 
 use super::document::{self, LoggedTurn};
 use super::recall::{ConversationThread, KeptText, render_turn_line};
@@ -16,41 +16,41 @@ use treebeam_core::id::{NodeId, RunPath, Sha256, TurnId};
 use treebeam_core::role::AgentRole;
 use treebeam_core::{idea, path};
 
-/// The longest file of a conversation, or answer, that is read.
+/// Largest file of a conversation, or answer, that is read, in bytes.
 const MAX_CONVERSATION_BYTES: usize = 64 << 20;
-/// The longest note, in characters.
+/// Largest length of a note, in characters.
 const MAX_NOTE_CHARS: usize = 400;
 
-/// One at a time: what one has made anew is not another one's damage.
+/// Serialises repairs: two repairs of one file must not see each other's half-written copy.
 static REPAIR_LOCK: Mutex<()> = Mutex::new(());
 
-/// What has to be known to lead a conversation.
+/// The settings and earlier turns with which a conversation continues.
 #[derive(Debug)]
 pub(crate) struct ConversationBrief {
     pub(crate) mode: ConversationMode,
-    /// The most turns that are told again word by word.
+    /// Largest number of turns that are repeated verbatim.
     pub(crate) window: usize,
-    /// The most characters of all that is told again.
+    /// Largest number of characters of all that is repeated.
     pub(crate) max_chars: usize,
-    /// Who sums up what is told in short.
+    /// The role that summarises older turns.
     pub(crate) summary_agent: Option<AgentRole>,
     pub(crate) own: ConversationThread,
-    /// What it forks from.
+    /// The conversation that this one forks from.
     pub(crate) parent: Option<ConversationThread>,
-    /// When the expansion was begun.
+    /// Time at which the expansion was begun.
     pub(crate) at: Timestamp,
 }
 
-/// The provider's own memory.
+/// State of the provider's own memory of the conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ProviderMemory {
-    /// It has one.
+    /// The provider remembers earlier turns.
     Trusted,
-    /// It has none, or has lost it.
+    /// The provider has no memory, or has lost it.
     None,
 }
 
-/// A conversation that is being led.
+/// A conversation during one expansion.
 pub(crate) struct ConversationSession<'a> {
     brief: &'a ConversationBrief,
     native: ProviderMemory,
@@ -58,34 +58,35 @@ pub(crate) struct ConversationSession<'a> {
     log: Vec<LoggedTurn>,
     turns: Vec<Turn>,
     notes: Vec<String>,
-    /// What somebody wrote about older turns.
+    /// The written summary of older turns.
     written: Option<WrittenSummary>,
-    /// The same where it was written for the next turn, as it is recorded.
+    /// Record of a summary that was written for the next turn.
     fresh: Option<TurnSummary>,
 }
 
-/// How a question goes on from what was said.
+/// How a question continues the earlier turns.
 #[derive(Clone, Debug)]
 pub(crate) struct TurnContext {
     kind: ContinuationKind,
-    /// What is told again.
+    /// Earlier turns, as text for the prompt.
     pub(crate) memory: String,
-    /// What the provider remembers.
+    /// The answer that the provider is to continue.
     pub(crate) continues: Option<Continuation>,
 }
 
-/// What was asked, and what was answered, if anything was.
+/// A question and its answer, if there was one.
 pub(crate) struct TurnExchange<'a> {
     pub(crate) key: &'a str,
     pub(crate) asked: u32,
     pub(crate) prompt: &'a str,
     pub(crate) reply: Option<&'a AgentReply>,
-    /// The new ideas in it.
+    /// New ideas in the answer.
     pub(crate) ideas: &'a [String],
 }
 
 impl<'a> ConversationSession<'a> {
-    /// Takes a conversation up where it was left. `continues`: whether the one who is asked has a memory of its own.
+    /// Opens a conversation where it was left. `continues` returns true if the agent has a memory
+    /// of its own.
     pub(crate) fn open(
         brief: &'a ConversationBrief,
         continues: impl FnOnce() -> bool,
@@ -104,8 +105,9 @@ impl<'a> ConversationSession<'a> {
         Ok(talk)
     }
 
-    /// Reads what somebody wrote about older turns, where that is wanted, and says how many of the newest turns have to be
-    /// read beside it: who sums up goes on from it, and is told all that came after.
+    /// Reads the written summary of older turns, if one is wanted. Returns how many of the newest
+    /// turns have to be read besides: the next summary continues this one, and needs all turns
+    /// after it.
     fn read_summary(&mut self, files: &dyn FileStore) -> Result<usize, PortError> {
         if self.brief.summary_agent.is_none() {
             return Ok(self.brief.window);
@@ -120,14 +122,15 @@ impl<'a> ConversationSession<'a> {
         Ok(after.max(self.brief.window))
     }
 
-    /// How many turns, the oldest ones, somebody has written about.
+    /// Returns the number of turns, the oldest ones, that the written summary covers.
     fn summarized_turns(&self) -> usize {
         let Some(written) = &self.written else { return 0 };
         let turns = &self.conversation.turns;
         turns.iter().position(|past| past.turn_id == written.until).map_or(0, |last| last + 1)
     }
 
-    /// What somebody has to sum up before the next question, where somebody is to: turns that are told in short from now on.
+    /// Returns the summary to be written before the next question, if one is wanted: for turns that
+    /// are no longer repeated verbatim.
     pub(super) fn pending_summary(&self) -> Option<SummaryTask<'_>> {
         let role = self.brief.summary_agent?;
         if self.turn_context().memory.is_empty() {
@@ -143,18 +146,16 @@ impl<'a> ConversationSession<'a> {
         Some(SummaryTask { role, node, before, turns, until, max_chars: most })
     }
 
-    /// Takes in what somebody wrote.
     pub(super) fn accept_summary(&mut self, until: TurnId, text: String) {
         self.fresh = Some(TurnSummary { until, reply: Sha256::hash_bytes(text.as_bytes()) });
         self.written = Some(WrittenSummary { until, text });
     }
 
-    /// Says what did not go as it was meant to.
     pub(super) fn add_note(&mut self, note: String) {
         self.notes.push(note);
     }
 
-    /// The same with one of which nothing is kept but what it brings with it.
+    /// Builds a session from a brief alone, without reading or repairing files.
     pub(crate) fn from_brief(
         brief: &'a ConversationBrief,
         continues: impl FnOnce() -> bool,
@@ -172,7 +173,7 @@ impl<'a> ConversationSession<'a> {
         }
     }
 
-    /// How the next question goes on from what was said.
+    /// Returns how the next question continues the earlier turns.
     pub(crate) fn turn_context(&self) -> TurnContext {
         let nothing = |way, continues| TurnContext { kind: way, memory: String::new(), continues };
         if self.brief.mode == ConversationMode::Off {
@@ -193,14 +194,14 @@ impl<'a> ConversationSession<'a> {
         }
     }
 
-    /// The provider does not remember what it was to go on from: from here on it is told again.
+    /// Notes that the provider has lost its memory: from now on earlier turns are repeated.
     pub(crate) fn drop_provider_memory(&mut self, why: &str) {
         self.native = ProviderMemory::None;
         self.notes
             .push(format!("the provider has forgotten what was said, it is told again: {why}"));
     }
 
-    /// Takes in what was said.
+    /// Records a turn.
     pub(crate) fn record_turn(&mut self, told: &TurnContext, said: &TurnExchange<'_>) {
         if self.brief.mode == ConversationMode::Off {
             return;
@@ -242,13 +243,13 @@ impl<'a> ConversationSession<'a> {
         self.turns.push(turn);
     }
 
-    /// What was said, for whoever keeps it: the conversation, and its new turns one by one.
+    /// Returns the conversation and its new turns, for a caller that keeps them.
     pub(crate) fn into_conversation(mut self) -> (Conversation, Vec<LoggedTurn>) {
         drop_old_texts(&mut self.conversation, self.brief.window);
         (self.conversation, self.log)
     }
 
-    /// Keeps the files, and gives what is to be recorded.
+    /// Writes the files, and returns the turns to be recorded.
     pub(crate) fn write_files(
         mut self,
         ideas: &[Idea],
@@ -268,7 +269,7 @@ impl<'a> ConversationSession<'a> {
     }
 }
 
-/// Only the newest turns keep their texts.
+/// Drops the texts of all turns but the newest.
 fn drop_old_texts(conversation: &mut Conversation, window: usize) {
     let older = conversation.turns.len().saturating_sub(window);
     for past in conversation.turns.iter_mut().take(older) {
@@ -276,7 +277,7 @@ fn drop_old_texts(conversation: &mut Conversation, window: usize) {
     }
 }
 
-/// Reads the texts of the newest turns, and says which are lost.
+/// Reads the texts of the newest turns, and returns a note for each lost one.
 fn load_recent_texts(
     conversation: &mut Conversation,
     replies: &[Option<KeptText>],
@@ -295,7 +296,7 @@ fn load_recent_texts(
     Ok(notes)
 }
 
-/// A text as it was kept; none where it is gone, or another one.
+/// Reads a text; `None` if it is gone or has another digest.
 fn read_kept_text(kept: &KeptText, files: &dyn FileStore) -> Result<Option<String>, PortError> {
     let bytes = files.find_file(&kept.path, MAX_CONVERSATION_BYTES)?;
     let whole =
@@ -303,7 +304,7 @@ fn read_kept_text(kept: &KeptText, files: &dyn FileStore) -> Result<Option<Strin
     Ok(whole.and_then(|bytes| String::from_utf8(bytes).ok()))
 }
 
-/// Makes the files of a conversation anew where they are not what they were, and says so.
+/// Rewrites the damaged files of a conversation, and returns a note about it.
 fn repair_files(
     thread: &ConversationThread,
     window: usize,
@@ -329,8 +330,8 @@ fn repair_files(
     Ok(Some(std::iter::once(said).chain(lost).collect::<Vec<_>>().join("; ")))
 }
 
-/// Those files of a conversation that are not there, cannot be read, or lack a turn that is on record. One more than that
-/// is what a process left that died before its turns were on record.
+/// Returns the files of a conversation that are missing, unreadable, or lack a recorded turn.
+/// Additional turns are no damage: a process may have died before it recorded them.
 fn find_damaged_files(
     thread: &ConversationThread,
     files: &dyn FileStore,
@@ -364,7 +365,7 @@ fn is_log_intact(thread: &ConversationThread, bytes: &[u8]) -> bool {
     document::decode_log(bytes).is_ok_and(|log| keys(&log).starts_with(&keys(&thread.log)))
 }
 
-/// Keeps what is left of a damaged file for a person to look at.
+/// Copies a damaged file aside, for a person to look at.
 fn copy_aside(path: &RunPath, files: &dyn FileStore) -> Result<(), PortError> {
     let Some(bytes) = files.find_file(path, MAX_CONVERSATION_BYTES)? else { return Ok(()) };
     let name = path.as_str().rsplit('/').next().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! What the user says to a run while it runs: read before anything is planned, recorded, then forgotten, in this order. A
-//! kill in between leaves a message that is known by its name, and counts once.
+//! Handles the user's messages to a run: read before planning, recorded, then removed, in this
+//! order. A kill in between leaves a message that is recognised by its id, and counts once.
 
 use super::{RunDriver, RunHalt};
 use crate::brief;
@@ -9,17 +9,17 @@ use treebeam_core::id::{NodeId, Sha256};
 use treebeam_core::plan::user_idea::{self, IdeaFit};
 use treebeam_core::{idea, path};
 
-/// What the inbox means for the loop.
+/// The effect of the inbox on the loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InboxEffect {
-    /// Nothing beyond what is on record.
+    /// No effect beyond the recorded events.
     Nothing,
-    /// To leave the run.
+    /// The loop leaves the run.
     Stop,
 }
 
 impl RunDriver<'_, '_> {
-    /// Who goes on with a run wants it to go on. Where it is to stop after a depth that is not at its end, that stands.
+    /// Records the end of a pause at a resume. A stop after a depth not yet at its end stays.
     pub(super) fn unpause_run(&mut self) -> Result<(), RunHalt> {
         while self.state.is_held_by_user() {
             let at = self.world.clock.now();
@@ -50,7 +50,7 @@ impl RunDriver<'_, '_> {
         Ok(InboxEffect::Nothing)
     }
 
-    /// A wish that changes nothing is not worth an event.
+    /// Records a request and removes its message; a request that changes nothing needs no event.
     fn handle_user_request(&mut self, id: &MessageId, wish: UserRequest) -> Result<(), RunHalt> {
         let history = &self.state.history;
         let (is_paused, is_to_stop) =
@@ -70,7 +70,7 @@ impl RunDriver<'_, '_> {
         Ok(())
     }
 
-    /// An idea whose turn has not come stays where it is.
+    /// Records an idea of the user's; an idea whose turn has not come stays in the inbox.
     fn handle_user_idea(&mut self, id: &MessageId, own: &UserIdea) -> Result<(), RunHalt> {
         match user_idea::fit_user_idea(&self.state, own.node, &idea::idea_fingerprint(&own.text)) {
             IdeaFit::Later => Ok(()),
@@ -86,7 +86,7 @@ impl RunDriver<'_, '_> {
         }
     }
 
-    /// The file comes before the event: whoever reads of an idea finds its text.
+    /// Writes the idea's file, then its event, so that a recorded idea always has its text.
     fn add_idea(&mut self, id: &MessageId, node: NodeId, text: &str) -> Result<(), RunHalt> {
         let number = self.state.node(node).map_or(1, user_idea::next_user_idea_number);
         let title = idea::idea_title(text);

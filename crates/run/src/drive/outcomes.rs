@@ -1,4 +1,4 @@
-//! What comes back to the loop: reports of its threads, and what their outcomes mean for the record.
+//! Handles the reports of the loop's threads, and records the outcomes of steps.
 
 use super::{RunDriver, RunHalt, ThreadReport};
 use crate::brief;
@@ -11,11 +11,11 @@ use treebeam_core::evidence::Artifact;
 use treebeam_core::plan::{self, StepOutcome};
 use treebeam_core::state::State;
 
-/// How often in a row a promotion may fail before the run halts.
+/// Largest number of failures of a promotion in a row before the run halts.
 const MAX_PROMOTION_TRIES: u32 = 3;
 
 impl RunDriver<'_, '_> {
-    /// Waits for something to end, but no longer than until the next look into the inbox, and takes in all that has.
+    /// Waits for a report, at most until the next look into the inbox, and handles all that came.
     pub(super) fn receive_reports(&mut self) -> Result<(), RunHalt> {
         let Ok(first) = self.receiver.recv_timeout(self.world.inbox.poll_interval()) else {
             return Ok(());
@@ -55,7 +55,7 @@ impl RunDriver<'_, '_> {
         Ok(())
     }
 
-    /// Accepts outcomes in the order in which their turns come, whatever the order in which they came.
+    /// Accepts outcomes in their planned order, whatever the order in which they came.
     pub(super) fn accept_held(&mut self) -> Result<(), RunHalt> {
         let mut waiting = std::mem::take(&mut self.held);
         self.drop_suspects(&mut waiting)?;
@@ -98,8 +98,8 @@ impl RunDriver<'_, '_> {
         self.apply_event(Event::FilesRecorded(Box::new(FilesRecorded { files })))
     }
 
-    /// Records which artifacts were changed, and restores them. Any sweep that is under way can
-    /// have changed them: it may have changed others' results as well as its own.
+    /// Records which artifacts were changed, and restores them. Any running sweep can have changed
+    /// them: it may have changed others' results as well as its own.
     fn suspect_sweeps(&mut self, changed: &[Artifact]) -> Result<(), RunHalt> {
         let artifacts = changed.iter().map(|artifact| artifact.path.clone()).collect();
         let suspects = self.state.sweeping_evals().iter().copied().collect();
@@ -113,7 +113,7 @@ impl RunDriver<'_, '_> {
         Ok(self.world.files.restore_artifacts(changed)?)
     }
 
-    /// Restores what a process that was cut off has recorded as changed: who is suspect is known.
+    /// Restores artifacts whose change a cut-off process has recorded, together with the suspects.
     pub(super) fn finish_restoring(&self) -> Result<(), RunHalt> {
         if self.state.history.suspects.is_empty() {
             return Ok(());
@@ -121,8 +121,8 @@ impl RunDriver<'_, '_> {
         Ok(self.world.files.restore_artifacts(&brief::decisive_artifacts(&self.state))?)
     }
 
-    /// Some outcomes are recorded and end the loop all the same: without a root there is nothing to compare with, and a
-    /// promotion is tried again, but not for ever.
+    /// Ends the loop after some recorded outcomes: without a root there is nothing to compare with,
+    /// and a promotion is not tried again for ever.
     fn react_to_outcome(&mut self, outcome: &StepOutcome) -> Result<(), RunHalt> {
         match outcome {
             StepOutcome::Promoted(_) => self.promotion_failures = 0,
@@ -155,7 +155,7 @@ impl RunDriver<'_, '_> {
     }
 }
 
-/// What the end of a step is dated by; nothing where the time on the wall will do.
+/// Returns the moment by which the end of a step is dated; `None` stands for the wall-clock time.
 fn end_moment(state: &State, outcome: &StepOutcome) -> Option<RecordedMoment> {
     let of_eval =
         |eval, stage| Some(RecordedMoment::Eval(eval, stage, brief::attempt_number(state, eval)));

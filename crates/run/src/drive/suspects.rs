@@ -1,5 +1,6 @@
-//! Sweeps that were under way when inputs were found changed: each of them may have been measured on other data, or may have
-//! changed them, and is submitted again. That is on record at once, as a submission whose job comes later.
+//! Repeats the sweeps that were running when inputs were found changed. Each of them may have been
+//! measured on other data, or may have changed them. The repetition is recorded at once, as a
+//! submission whose job comes later.
 
 use super::{RunDriver, RunHalt};
 use crate::port::JobEnd;
@@ -8,7 +9,7 @@ use treebeam_core::event::{Event, FailureKind, SweepSubject};
 use treebeam_core::plan::{Step, StepOutcome};
 
 impl RunDriver<'_, '_> {
-    /// Makes all sweeps void that are under way, or are being collected, but for the one that found the change.
+    /// Voids all sweeps that are running or being collected, except the one that found the change.
     pub(super) fn void_other_sweeps(&mut self, subject: SweepSubject) -> Result<(), RunHalt> {
         let is_suspect = |other: &SweepSubject| *other != subject && !self.void.contains_key(other);
         let suspects: Vec<SweepSubject> =
@@ -21,7 +22,7 @@ impl RunDriver<'_, '_> {
         Ok(())
     }
 
-    /// Leaves out the results that came in together with the news that inputs are changed.
+    /// Drops the results that came in together with the report of changed inputs.
     pub(super) fn drop_suspects(
         &mut self,
         held: &mut Vec<(Option<Step>, StepEnd)>,
@@ -37,7 +38,7 @@ impl RunDriver<'_, '_> {
         suspects.into_iter().try_for_each(|(_, end)| self.void_result(end))
     }
 
-    /// Leaves out one result. The files that collecting it wrote are there until the next one.
+    /// Drops one result. The files that collecting it wrote stay until the next one.
     fn void_result(&mut self, end: StepEnd) -> Result<(), RunHalt> {
         self.record_files(end.files)?;
         if let StepOutcome::Swept { eval, .. } = end.outcome {

@@ -1,5 +1,5 @@
-//! What the loop lets others do: each step, each question to the executor and each collecting on a thread of its own, which
-//! reports back once and never brings the loop down.
+//! Starts the loop's threads: for each step, each question to the executor and each collected job.
+//! A thread reports back once, and a panic in it does not end the loop.
 
 use super::{RunDriver, RunHalt, ThreadReport};
 use crate::brief::{self, JobWatch};
@@ -13,11 +13,11 @@ use treebeam_core::group::IdeaSource;
 use treebeam_core::id::CodePlace;
 use treebeam_core::plan::Step;
 
-/// How long one question to the executor may wait for a job to end.
+/// Longest wait of one question to the executor for the end of a job.
 const EXECUTOR_WAIT_LIMIT: Duration = Duration::from_millis(500);
-/// How often in a row the job of a code state may be lost: one that ends its own job each time is not run for ever.
+/// Largest number of lost jobs in a row: a code state that ends its own job is not run for ever.
 const MAX_JOB_LOSSES: u32 = 3;
-/// Why a step cannot begin that is on record.
+/// Reason why a recorded step cannot begin.
 const NO_BRIEF_REASON: &str = "the state has nothing to tell it";
 
 impl RunDriver<'_, '_> {
@@ -34,8 +34,8 @@ impl RunDriver<'_, '_> {
         })
     }
 
-    /// Asks the executor once more for ended jobs, while it has any that could end. Whoever is asked earlier waits for
-    /// something that is not there yet, and does not see it come.
+    /// Asks the executor for ended jobs, unless a question is under way or no job can end yet. A
+    /// question that began before a job was handed over would not see its end.
     pub(super) fn poll_executor(&mut self) -> Result<(), RunHalt> {
         let handed_over = |subject: &&_| {
             let submitting = self.running.steps.contains(&Step::Sweep(**subject));
@@ -56,7 +56,7 @@ impl RunDriver<'_, '_> {
         })
     }
 
-    /// Takes in what a job left behind. The late end of an earlier submission is nobody's any more.
+    /// Collects the results of a job. The late end of an earlier submission is ignored.
     pub(super) fn collect_job(&mut self, end: JobEnd) -> Result<(), RunHalt> {
         let subject = end.key.subject;
         self.forget_void(&end);
@@ -81,7 +81,7 @@ impl RunDriver<'_, '_> {
         })
     }
 
-    /// Whether a job is run again because it was lost. One that is lost each time is collected like one that failed.
+    /// Returns true if a lost job is run again. One that is lost each time is collected as failed.
     fn rerun_if_lost(&mut self, end: &JobEnd) -> bool {
         let subject = end.key.subject;
         if !matches!(end.exit, JobExit::Lost { .. }) {
@@ -101,7 +101,7 @@ impl RunDriver<'_, '_> {
 }
 
 impl<'scope> RunDriver<'scope, '_> {
-    /// Does something on a thread of its own, which reports back once.
+    /// Runs a closure on a thread of its own, which reports back once.
     fn spawn_thread(
         &mut self,
         work: impl FnOnce() -> ThreadReport + Send + 'scope,
@@ -118,7 +118,7 @@ impl<'scope> RunDriver<'scope, '_> {
     }
 }
 
-/// What a step does, for a message.
+/// Describes the activity of a step, for a message.
 fn step_activity(step: Step) -> String {
     match step {
         Step::Propose(IdeaSource::Node(node)) => {

@@ -1,4 +1,4 @@
-//! Turns by hand: what is new, what is a repeat, what lacks a part; and any replies at all.
+//! Turns made by hand: new ideas, repeats, ideas that lack a part; and arbitrary replies.
 
 use super::*;
 use proptest::prelude::*;
@@ -43,7 +43,7 @@ fn missing_parts_are_asked_for_once() {
     let said =
         ["b: it lacks `RATIONALE:` and `REQUIRED_CHANGES:`", "c: it lacks `REQUIRED_CHANGES:`"];
     assert_eq!(request.incomplete, said);
-    // One is completed, one is left out, and one that came instead lacks a part, too.
+    // The first idea is completed, another is left out, and a new one lacks a part, too.
     haul.add_reply(&(whole("B") + "IDEA: d\n"), "a2");
     assert!(haul.next_request().incomplete.is_empty(), "they are asked for once");
     haul.take_incomplete();

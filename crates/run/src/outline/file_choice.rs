@@ -1,45 +1,45 @@
-//! Which files of a repository are worth showing, and in which order: what was named first, then what the project begins
-//! with, then small sources. By name and size alone.
+//! Chooses the files of a repository that are worth showing, by name and size alone. First come
+//! files that are mentioned, then readmes and entry points, then small sources.
 
 use super::FileGlob;
 use crate::port::RepoFile;
 use std::collections::BTreeSet;
 
-/// No longer file is looked at, in bytes: it is data, or nobody wrote it.
+/// Largest file that is shown, in bytes: larger ones are data or generated.
 const MAX_SHOWN_FILE_BYTES: u64 = 256 << 10;
-/// The most files that are looked at.
+/// Largest number of files that are shown.
 const MAX_SHOWN_FILES: usize = 200;
-/// The longest path.
+/// Longest path that is shown, in characters.
 const MAX_PATH_CHARS: usize = 200;
 
-/// Names of files that hold keys, without their endings.
+/// Names of files that hold keys, without their extensions.
 const SECRET_FILE_NAMES: [&str; 8] =
     [".env", ".netrc", ".npmrc", ".pypirc", "id_rsa", "id_ed25519", "credentials", "secrets"];
-/// Their endings.
+/// Extensions of files that hold keys.
 const SECRET_EXTENSIONS: [&str; 5] = ["pem", "key", "p12", "pfx", "keystore"];
-/// What programs are written in.
+/// Extensions of source files.
 const SOURCE_EXTENSIONS: [&str; 35] = [
     "py", "rs", "c", "h", "cc", "cpp", "cxx", "hh", "hpp", "cu", "cuh", "java", "kt", "scala",
     "go", "js", "mjs", "ts", "jsx", "tsx", "jl", "r", "m", "sh", "rb", "swift", "zig", "lua",
     "sql", "cs", "f90", "ml", "hs", "pl", "pyx",
 ];
-/// What they are set up with.
+/// Extensions of configuration files.
 const CONFIG_EXTENSIONS: [&str; 5] = ["toml", "yaml", "yml", "cfg", "ini"];
-/// What a program begins with, without its ending.
+/// Names of files in which programs begin, without their extensions.
 const ENTRY_POINT_NAMES: [&str; 9] =
     ["main", "__main__", "lib", "app", "run", "train", "sweep", "index", "config"];
-/// Folders of which nobody wants to see anything.
+/// Folders with generated or foreign files.
 const IGNORED_FOLDERS: [&str; 6] =
     ["node_modules", "vendor", "dist", "build", "third_party", ".treebeam"];
 
-/// How likely it is that a file matters: the first is the likeliest.
+/// Likelihood that a file matters: the first variant is the likeliest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum FileRank {
-    /// Its path was said.
+    /// Its path is mentioned.
     Named,
-    /// Its name was.
+    /// Its file name is mentioned.
     Alluded,
-    /// The project's own description.
+    /// The readme of the project.
     Readme,
     /// A command that measures the code names it.
     Measuring,
@@ -48,13 +48,13 @@ enum FileRank {
     Settings,
 }
 
-/// The files that are likely to matter, the likeliest first; of equals the smallest.
+/// Returns the files that are likely to matter, the likeliest first; of equals the smallest.
 pub(super) fn likely_files<'a>(
     files: &'a [RepoFile],
     said: &[&str],
     commands: &[String],
 ) -> Vec<&'a RepoFile> {
-    // Much may have been said, and little of it names a file.
+    // The texts may be long, and few of their words name a file.
     let names: BTreeSet<&str> =
         files.iter().flat_map(|file| [&*file.path, path_file_name(&file.path)]).collect();
     let said = said.iter().flat_map(|text| path_words(text)).filter(|word| names.contains(word));
@@ -66,7 +66,7 @@ pub(super) fn likely_files<'a>(
     ranked.into_iter().map(|(_, file)| file).collect()
 }
 
-/// The files that match, in the order of the globs, and of their paths.
+/// Returns the files that match, in the order of the globs, then of their paths.
 pub(super) fn files_by_globs<'a>(files: &'a [RepoFile], globs: &[FileGlob]) -> Vec<&'a RepoFile> {
     let first = |file: &RepoFile| globs.iter().position(|glob| glob.covers(&file.path));
     let mut found: Vec<_> =
@@ -75,7 +75,7 @@ pub(super) fn files_by_globs<'a>(files: &'a [RepoFile], globs: &[FileGlob]) -> V
     found.into_iter().map(|(_, file)| file).collect()
 }
 
-/// As many of them as there is room for, where each takes no more than its share.
+/// Returns the first files that fit into the room, where each takes no more than its share.
 pub(super) fn files_that_fit(files: &[&RepoFile], room: usize, share: usize) -> Vec<RepoFile> {
     let mut left = u64::try_from(room).unwrap_or(u64::MAX);
     let share = u64::try_from(share).unwrap_or(u64::MAX);
@@ -87,7 +87,7 @@ pub(super) fn files_that_fit(files: &[&RepoFile], room: usize, share: usize) -> 
     files.iter().take(MAX_SHOWN_FILES).take_while(fits).map(|file| (*file).clone()).collect()
 }
 
-/// Files that may be shown at all.
+/// Returns the files that may be shown at all.
 fn showable_files(files: &[RepoFile]) -> impl Iterator<Item = &RepoFile> {
     files.iter().filter(|file| {
         let size = (1..=MAX_SHOWN_FILE_BYTES).contains(&file.bytes);
@@ -99,12 +99,12 @@ fn path_file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// A name without its ending, and that.
+/// Splits a file name into the part before its extension, and the extension.
 fn split_extension(name: &str) -> (&str, &str) {
     name.rsplit_once('.').unwrap_or((name, ""))
 }
 
-/// Whether a file is called like those that hold keys.
+/// Returns true if a file has the name or extension of files that hold keys.
 #[must_use]
 pub fn is_secret(path: &str) -> bool {
     let name = path_file_name(path).to_ascii_lowercase();
@@ -143,11 +143,11 @@ fn rank_file(path: &str, said: &BTreeSet<&str>, commands: &BTreeSet<&str>) -> Op
     })
 }
 
-/// What may be a path or a file's name in a text.
+/// Returns the words of a text that may be paths or file names.
 fn path_words(text: &str) -> impl Iterator<Item = &str> {
     let odd = |c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '+'));
     let words = text.split(odd).map(|word| word.strip_prefix("./").unwrap_or(word));
-    // The full stop of a sentence, and what a diff puts before a path.
+    // The full stop of a sentence, and the prefix of a path in a diff.
     words.flat_map(|word| {
         let word = word.trim_end_matches(['.', '/']);
         let bare = word.strip_prefix("a/").or_else(|| word.strip_prefix("b/"));

@@ -1,13 +1,12 @@
-//! The list of all files of a code state, as short as it must be: where there are too many, folders stand for what is in
-//! them. Opens nothing.
+//! Lists all files of a code state; folders replace their files where there are too many.
 
 use crate::port::RepoFile;
 use std::collections::BTreeMap;
 
-/// The most levels of folders that are told apart.
+/// Largest number of folder levels that are listed.
 const MAX_FOLDER_DEPTH: usize = 12;
 
-/// A line for each file, or for each folder of the deepest level that there is room for.
+/// Renders a line for each file, or for each folder of the deepest level that fits.
 pub(super) fn render_tree(files: &[RepoFile], room: usize) -> String {
     let whole: String = files.iter().map(|file| render_size_row(&file.path, file.bytes)).collect();
     if whole.chars().count() <= room {
@@ -28,7 +27,7 @@ fn render_size_row(name: &str, bytes: u64) -> String {
     format!("{} {bytes}\n", name.replace(char::is_control, "?"))
 }
 
-/// Files down to a level; below it, folders with the number of their files.
+/// Renders files down to a level; below it, folders with the number of their files.
 fn render_folders(files: &[RepoFile], depth: usize) -> String {
     let mut rows: BTreeMap<String, (usize, u64)> = BTreeMap::new();
     for file in files {

@@ -1,4 +1,4 @@
-//! What is shown of a repository of texts, within which limit. With a real git it is shown elsewhere.
+//! The outline of a repository of texts, within its limit, without a real git.
 
 use super::*;
 use crate::port::{ApplyResult, BinaryDiff, CommitNote, CommittedTree, TouchedFiles};
@@ -7,7 +7,7 @@ use treebeam_core::event::Leftover;
 use treebeam_core::id::{CodePlace, GitTree};
 use treebeam_core::protect::PathChange;
 
-/// A repository of texts that can be read, and nothing else.
+/// A repository whose texts can be read, and nothing else.
 struct Texts(Vec<(String, String)>);
 
 impl Repo for Texts {

@@ -1,5 +1,5 @@
-//! Patches between `*** Begin Patch` and `*** End Patch`, as some models write them, put into git's form. They name no line
-//! numbers: git finds the place by the lines around it.
+//! Translates patches between `*** Begin Patch` and `*** End Patch`, as some models write them,
+//! into git's form. They have no line numbers: git finds the place by the lines around it.
 
 use super::{FilePatch, PatchHunk, is_fence};
 
@@ -9,7 +9,7 @@ pub(super) fn is_envelope(lines: &[&str]) -> bool {
     lines.iter().any(|line| line.trim_end() == BEGIN_PATCH_LINE)
 }
 
-/// All files of all patches among these lines.
+/// Parses all files of all patches among these lines.
 pub(super) fn parse_envelope(lines: &[&str]) -> Result<Vec<FilePatch>, String> {
     let mut files: Vec<FilePatch> = Vec::new();
     let mut inside = false;

@@ -1,4 +1,4 @@
-//! What replies have in them. That git takes the result is shown with a real git elsewhere.
+//! Patches found in replies. That git accepts the result is tested elsewhere with a real git.
 
 use super::*;
 
@@ -30,13 +30,13 @@ fn a_diff_is_found_whatever_is_around_it() {
     );
 }
 
-/// Each diff with the number of its bytes from which on nothing is lost but the end of its last line.
+/// Cuts each diff at every byte, except where only the end of its last line is lost.
 #[test]
 fn a_diff_that_was_cut_is_refused_wherever_that_was() {
     let two = format!(
         "{BARE}@@ -9,3 +10,3 @@\n c\n-d\n+e\n f\ndiff --git a/y b/y\n--- a/y\n+++ b/y\n@@ -1,2 +1,2 @@\n-g\n+h\n i\n"
     );
-    // At these places a diff without a fence looks whole: after a hunk, and inside of a last line.
+    // Here a diff without a fence looks complete: after a hunk, and inside the last line.
     let ends = [BARE.len(), two.find("diff --git a/y").unwrap_or(0), two.len()];
     let looks_whole = |cut: usize| ends.iter().any(|end| (end - 2..=*end).contains(&cut));
     for before in ["", "So:\n```diff\n"] {
@@ -69,7 +69,7 @@ fn hunks_are_counted_again_and_the_next_ones_move() {
     let reply = "```\ndiff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n@@ -1,9 +1,9 @@\n a\n\n+b\n+c\n d\n@@ -20,3 +20,3 @@\n e\n-f\n g\n\n```\n";
     let expect = "diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n@@ -1,3 +1,5 @@\n a\n \n+b\n+c\n d\n@@ -20,3 +22,2 @@\n e\n-f\n g\n";
     assert_eq!(find_patch(reply).as_deref(), Ok(expect));
-    // A blank line at the end counts where the numbers say so.
+    // A blank line at the end counts if the header's numbers include it.
     let wanted = "--- a/x\n+++ b/x\n@@ -1,2 +1,3 @@\n+a\n b\n\n";
     assert_eq!(find_patch(wanted), Ok("--- a/x\n+++ b/x\n@@ -1,2 +1,3 @@\n+a\n b\n \n".to_owned()));
     let unnumbered = "```\n--- a/x\n+++ b/x\n@@ def f():\n a\n-b\n c\n@@\n d\n+e\n f\n```";
@@ -108,7 +108,7 @@ fn for_files_of_another_system() {
     assert_eq!(with_carriage_returns(BARE), expect);
 }
 
-/// Whether each hunk has as many lines as it says.
+/// Returns true if each hunk has as many lines as its header says.
 fn counts_fit(patch: &str) -> bool {
     let lines: Vec<&str> = patch.lines().collect();
     let mut at = 0;

@@ -1,5 +1,5 @@
-//! The port to agents: one question, one answer, what it took, and why there may be none. Who answers, and through which
-//! wire, is not known here.
+//! The port to agents: one question, one answer, its cost, and the reasons for no answer. It does
+//! not depend on which agent answers, or through which protocol.
 
 use super::PortError;
 use serde::{Deserialize, Serialize};
@@ -11,15 +11,15 @@ use treebeam_core::event::{BudgetKind, FileDigest};
 use treebeam_core::id::{CodePlace, NodeId};
 use treebeam_core::role::AgentRole;
 
-/// Somebody who answers questions: a model, a program, or the dry world.
+/// The port to agents that answer questions: a model, a program, or the dry world.
 pub trait Agent: Sync {
-    /// Whether anybody answers in a role.
+    /// Returns true if an agent answers in a role.
     fn can_answer(&self, role: AgentRole) -> bool;
 
-    /// What the answers in a role are.
+    /// Returns the form in which a role's answers change code.
     fn edit_mode(&self, role: AgentRole) -> EditMode;
 
-    /// Whether the one who answers in a role remembers its answers, so that a question can go on from one of them.
+    /// Returns true if a question can continue an earlier answer of the role's agent.
     fn can_continue(&self, role: AgentRole) -> bool;
 
     /// Answers one question.
@@ -29,72 +29,71 @@ pub trait Agent: Sync {
     fn ask(&self, ask: &AgentRequest) -> Result<AgentReply, AgentError>;
 }
 
-/// What an answer about code is.
+/// The form in which an answer changes code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EditMode {
-    /// A diff, or no code at all.
+    /// A diff in the text, or no code at all.
     #[default]
     Diff,
-    /// What the agent has changed in the worktree itself.
+    /// Changes that the agent has made in the worktree itself.
     InPlace,
 }
 
-/// One question.
+/// A question to an agent.
 #[derive(Clone, Debug)]
 pub struct AgentRequest {
-    /// Names the question for good: the same key and prompt is the same question.
+    /// Permanent name of the question: the same key and prompt is the same question.
     pub key: String,
-    /// In which role it is asked.
+    /// Role in which it is asked.
     pub role: AgentRole,
-    /// Which round of its step this is, counted from 0.
+    /// Round of its step, counted from 0.
     pub round: u32,
-    /// The text. It can be long, and many hold it at once.
+    /// Text of the question. It can be long, and is shared.
     pub prompt: Arc<str>,
-    /// The worktree that the question is about.
+    /// Worktree that the question is about.
     pub place: CodePlace,
-    /// The node that it is about: for an eval, the one that it is tried on.
+    /// Node that the question is about: for an eval, the one that it is tried on.
     pub node: NodeId,
-    /// The answer that it goes on from, where the provider keeps what was said before.
+    /// The answer that it continues, where the provider keeps earlier turns.
     pub continues: Option<Continuation>,
-    /// How long the answer may take, all tries together, where that has an end; waiting for a slot or for a rate limit does
-    /// not count.
+    /// Time limit of the answer, for all tries together; waiting for a slot or for a rate limit
+    /// does not count. `None` is no limit.
     pub within: Option<Duration>,
-    /// How long from now the run's time lasts, where that has an end. Whatever is waited for then is waited for no longer, and
-    /// nothing is asked after it.
+    /// Time until the run's deadline, if it has one. Waits end then, and nothing is asked after it.
     pub until: Option<Duration>,
 }
 
-/// One answer.
+/// An answer of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentReply {
-    /// The text.
+    /// Text of the answer.
     pub text: String,
-    /// What it took, where that was said.
+    /// Tokens that the answer used, where the provider reports them.
     pub usage: Option<TokenUsage>,
-    /// What that cost, where the price is known.
+    /// Cost of these tokens, where the price is known.
     pub cost: Option<Cost>,
-    /// The provider's name for the answer.
+    /// The provider's id of the answer.
     pub id: Option<String>,
-    /// The model that says it answered.
+    /// Name of the model, as the answer reports it.
     pub model: Option<String>,
-    /// What was changed in the worktree, as a diff, where that is the answer; empty where nothing was. The worktree itself
-    /// is as it was before.
+    /// Changes in the worktree, as a diff, where they are the answer; empty where there were none.
+    /// The worktree itself is as it was before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edits: Option<String>,
-    /// What the whole conversation has taken by now, where the provider counts that.
+    /// Tokens that the whole conversation has used by now, where the provider counts them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken: Option<TokenUsage>,
-    /// How long it took, in milliseconds, all tries together, without the waiting for a slot or for a rate limit.
+    /// Milliseconds of all tries together, without waiting for a slot or for a rate limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub millis: Option<u64>,
-    /// The file of the run that the answer is kept in, where it is kept in one.
+    /// The file of the run that keeps the answer, if there is one.
     #[serde(skip)]
     pub kept_as: Option<FileDigest>,
 }
 
 impl AgentReply {
-    /// An answer of which nothing but its text is known.
+    /// Builds an answer with nothing but a text.
     #[must_use]
     pub const fn from_text(text: String) -> Self {
         let (usage, cost, id, model) = (None, None, None, None);
@@ -102,7 +101,7 @@ impl AgentReply {
         Self { text, usage, cost, id, model, edits, taken, millis, kept_as }
     }
 
-    /// What it took. An answer of which nothing but its text is known is none that is paid for.
+    /// Returns the bill of the answer: zero calls if nothing but its text is known.
     #[must_use]
     pub fn bill(&self) -> AgentBill {
         if self.usage.is_none() && self.cost.is_none() && self.millis.is_none() {
@@ -117,7 +116,7 @@ impl AgentReply {
         }
     }
 
-    /// What the next question may go on from, where the answer has a name.
+    /// Returns the data for a question that continues this answer, if the answer has an id.
     #[must_use]
     pub fn continuation(&self) -> Option<Continuation> {
         let tokens = self.usage.map_or(0, |usage| usage.total_tokens());
@@ -125,27 +124,27 @@ impl AgentReply {
     }
 }
 
-/// Why there is no answer.
+/// A reason why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
     /// This question failed; others may not.
     #[error("{0}")]
     Unanswered(String),
-    /// The provider does not go on from the answer that was named: ask without it.
+    /// The provider no longer has the answer to be continued: ask without it.
     #[error("{0}")]
     Forgotten(String),
-    /// An answer could take more than is left.
+    /// An answer could cost more than a budget has left.
     #[error("{why}")]
     OverBudget {
-        /// Of which budget.
+        /// The budget.
         budget: BudgetKind,
-        /// In words.
+        /// The reason, in words.
         why: String,
     },
-    /// The time that the answer may take was over before it came.
+    /// The time limit of the answer was over before it came.
     #[error("{0}")]
     OutOfTime(String),
-    /// Somebody wants the run to pause, and the answer is a long way off.
+    /// The user wants the run to pause, and the answer is a long way off.
     #[error("interrupted while waiting for an answer")]
     Interrupted,
     /// The agent cannot be used at all.

@@ -1,20 +1,19 @@
-//! What sweeps are given of the user's own files: the inputs, linked into each worktree. A sweep can write to them, so they
-//! are looked at again.
+//! The port to protected inputs: the user's own files that are linked into each worktree. A sweep
+//! can write to them, so they are checked again after it.
 
 use super::{PortError, SilentUser};
 use treebeam_core::id::{RunPath, Sha256};
 use treebeam_core::root_checks::RecordedInputs;
 
-/// The protected inputs: files that git does not track, that each worktree is given, and that no candidate may change.
+/// The port to inputs: files outside of git, linked into each worktree, fixed for candidates.
 pub trait InputFiles: Sync {
-    /// Lists what the inputs are once the root's sweep, whose job lies in this folder, has ended; nothing where there are
-    /// none.
+    /// Lists the inputs after the root's sweep, by its job's folder; `None` if there are none.
     ///
     /// # Errors
     /// When one of them cannot be read.
     fn list_inputs(&self, root_job: &RunPath) -> Result<Option<InputList>, PortError>;
 
-    /// Nothing where they are what they were. Otherwise those that are not, as far as that is known.
+    /// Returns the changed inputs, as far as they are known, or `None` if all are unchanged.
     ///
     /// # Errors
     /// When one of them cannot be read, or the list of them is gone.
@@ -22,12 +21,12 @@ pub trait InputFiles: Sync {
     -> Result<Option<Vec<String>>, PortError>;
 }
 
-/// The inputs as a document, which is kept beside the root's results.
+/// The list of inputs as a document, which is kept beside the root's results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputList {
     /// The document.
     pub bytes: Vec<u8>,
-    /// Its digest.
+    /// Digest of the document.
     pub sha256: Sha256,
 }
 

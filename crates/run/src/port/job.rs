@@ -1,10 +1,10 @@
-//! What the commands of a job did, as the executor tells it.
+//! The records of a job's commands and of its resources, as the executor reports them.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use treebeam_core::event::FailureKind;
 
-/// What a command of a job is for.
+/// The purpose of a command of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobStage {
@@ -12,12 +12,12 @@ pub enum JobStage {
     Setup,
     /// Tests the candidate.
     Tests,
-    /// Measures it.
+    /// Measures the candidate.
     Sweep,
 }
 
 impl JobStage {
-    /// The file that its output goes to.
+    /// Returns the name of the file with the command's output.
     #[must_use]
     pub const fn log_file(self) -> &'static str {
         match self {
@@ -27,7 +27,7 @@ impl JobStage {
         }
     }
 
-    /// What it is when such a command fails.
+    /// Returns the kind of failure of an eval when such a command fails.
     #[must_use]
     pub const fn failure_kind(self) -> FailureKind {
         match self {
@@ -48,28 +48,28 @@ impl fmt::Display for JobStage {
     }
 }
 
-/// A command that ran.
+/// A command of a job that ran.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CommandRecord {
-    /// What for.
+    /// Purpose of the command.
     pub stage: JobStage,
-    /// What it exited with, if it did.
+    /// Exit code, if it exited.
     pub exit_code: Option<i32>,
-    /// The signal that ended it, if one did.
+    /// Signal that ended the command, if one did.
     pub signal: Option<i32>,
-    /// Whether it was ended because its time was over.
+    /// True if the command was ended at its time limit.
     pub timed_out: bool,
-    /// How long it took.
+    /// Duration in seconds.
     pub seconds: f64,
 }
 
-/// What a job has used.
+/// Resources that a job used.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobUsage {
-    /// Its time on the wall.
+    /// Wall-clock time.
     pub wall_seconds: f64,
-    /// Its processor time, where that is known.
+    /// Processor time, where that is known.
     pub cpu_seconds: Option<f64>,
-    /// The most that one of its processes had, where that is known.
+    /// Largest memory of one of its processes, where that is known.
     pub peak_memory_bytes: Option<u64>,
 }

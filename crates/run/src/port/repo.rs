@@ -8,65 +8,67 @@ use treebeam_core::protect::{PathChange, ProtectedPaths};
 
 /// The user's repository: worktrees, commits and refs of this run, never the user's own checkout.
 pub trait Repo: Sync {
-    /// Makes a fresh worktree at `place`, in the state of `commit`, in place of whatever a cut-off attempt left there.
+    /// Makes a fresh worktree at `place` with the files of `commit`, replacing leftovers.
     ///
     /// # Errors
-    /// When git cannot.
+    /// When git fails.
     fn checkout_worktree(&self, place: CodePlace, commit: &Commit) -> Result<(), PortError>;
 
-    /// Makes the worktree at `place` anew, unless this process has made it: of what a process before wrote, a power cut may
-    /// have left empty files.
+    /// Makes the worktree at `place` anew, unless this process has made it: a power cut may have
+    /// left empty files in a worktree of an earlier process.
     ///
     /// # Errors
-    /// When git cannot.
+    /// When git fails.
     fn renew_worktree(&self, place: CodePlace, commit: &Commit) -> Result<(), PortError>;
 
-    /// Applies a unified diff to the worktree and its index. One that does not apply changes nothing.
+    /// Applies a unified diff to the worktree and its index, or changes nothing.
     ///
     /// # Errors
     /// When git itself fails; a diff that does not apply is no error.
     fn apply_to_worktree(&self, place: CodePlace, diff: &str) -> Result<ApplyResult, PortError>;
 
-    /// What the index of the worktree changes against its commit.
+    /// Returns the paths that the index of the worktree changes against its commit.
     ///
     /// # Errors
-    /// When git cannot tell.
+    /// When git fails.
     fn staged_paths(&self, place: CodePlace) -> Result<Vec<PathChange>, PortError>;
 
-    /// What the index of the worktree changes against its commit, with what of that does not belong into a commit.
+    /// Returns the paths that the index of the worktree changes against its commit, with the
+    /// reasons why some of the new files do not belong into a commit.
     ///
     /// # Errors
-    /// When git cannot tell.
+    /// When git fails.
     fn staged_changes(&self, place: CodePlace) -> Result<StagedChanges, PortError> {
         Ok(StagedChanges { changes: self.staged_paths(place)?, unwanted: Vec::new() })
     }
 
-    /// What the index of the worktree changes, as a unified diff, cut at `limit` bytes: for people and agents to read.
+    /// Returns the staged changes as a diff to be read, cut at `limit` bytes.
     ///
     /// # Errors
-    /// When git cannot tell.
+    /// When git fails.
     fn staged_diff(&self, place: CodePlace, limit: usize) -> Result<String, PortError>;
 
-    /// Commits the index and lets the place's ref point at the commit. A ref that already has this parent, tree and message stays.
+    /// Commits the index and points the place's ref at the commit. A ref that already has this
+    /// parent, tree and message stays.
     ///
     /// # Errors
-    /// When git cannot.
+    /// When git fails.
     fn commit_staged(
         &self,
         place: CodePlace,
         note: &CommitNote,
     ) -> Result<CommittedTree, PortError>;
 
-    /// The git tree of a commit: its files, whoever made it and when.
+    /// Returns the git tree of a commit, which depends on its files alone, not on author or date.
     ///
     /// # Errors
-    /// When git cannot tell.
+    /// When git fails.
     fn git_tree(&self, commit: &Commit) -> Result<GitTree, PortError>;
 
-    /// Which files of a commit the worktree no longer has as the commit has them, whatever became of the worktree.
+    /// Compares the worktree, in any condition, with a commit, and returns the files that differ.
     ///
     /// # Errors
-    /// When git cannot tell.
+    /// When git fails.
     fn find_touched_files(
         &self,
         place: CodePlace,
@@ -74,10 +76,10 @@ pub trait Repo: Sync {
         protected: &ProtectedPaths,
     ) -> Result<TouchedFiles, PortError>;
 
-    /// Writes files of a commit into the worktree, in place of what is there.
+    /// Writes files of a commit into the worktree, replacing the present ones.
     ///
     /// # Errors
-    /// When git cannot.
+    /// When git fails.
     fn restore_paths(
         &self,
         place: CodePlace,
@@ -85,22 +87,22 @@ pub trait Repo: Sync {
         paths: &[String],
     ) -> Result<(), PortError>;
 
-    /// Lets the place's ref point at `commit`.
+    /// Points the place's ref at `commit`.
     ///
     /// # Errors
-    /// When git cannot.
+    /// When git fails.
     fn set_place_ref(&self, place: CodePlace, commit: &Commit) -> Result<(), PortError>;
 
-    /// Whether there still is such a commit: one that no ref points at may be gone.
+    /// Returns true if the commit still exists: git may have removed one without a ref.
     ///
     /// # Errors
-    /// When git cannot tell.
+    /// When git fails.
     fn commit_exists(&self, commit: &Commit) -> Result<bool, PortError>;
 
-    /// The change from one commit to another, as a unified diff, cut at `limit` bytes.
+    /// Returns the change from one commit to another as a unified diff, cut at `limit` bytes.
     ///
     /// # Errors
-    /// When git cannot tell.
+    /// When git fails.
     fn diff_commits(
         &self,
         from: &Commit,
@@ -109,59 +111,59 @@ pub trait Repo: Sync {
         limit: usize,
     ) -> Result<String, PortError>;
 
-    /// The change from one commit to another, as `git diff --stat` shows it.
+    /// Returns the change from one commit to another, as `git diff --stat` shows it.
     ///
     /// # Errors
-    /// When git cannot tell.
+    /// When git fails.
     fn diff_stat(&self, from: &Commit, to: &Commit) -> Result<String, PortError>;
 
-    /// Lets the repository name this line as one that the run's journal has. A world without git keeps nothing.
+    /// Stores a line of the run's journal in the repository, if it is a real one.
     ///
     /// # Errors
-    /// When git cannot.
+    /// When git fails.
     fn mark_journal(&self, _tip: &JournalTip) -> Result<(), PortError> {
         Ok(())
     }
 
-    /// The regular files of a commit, in the order of their paths. Of very many only the first.
+    /// Returns the regular files of a commit, by path; only the first ones if there are very many.
     ///
     /// # Errors
-    /// When git cannot tell.
+    /// When git fails.
     fn list_files(&self, commit: &Commit) -> Result<Vec<RepoFile>, PortError>;
 
-    /// The texts of these files, in the same order; nothing where one is no text.
+    /// Returns the texts of these files, in the same order; `None` for a file that is no text.
     ///
     /// # Errors
-    /// When git cannot tell.
+    /// When git fails.
     fn read_texts(&self, files: &[RepoFile]) -> Result<Vec<Option<String>>, PortError>;
 
-    /// Removes a worktree or a ref, at which attempt, counted from 1. One that is not there is removed already.
+    /// Removes a worktree or a ref, if it is there; `attempt` counts the tries from 1.
     ///
     /// # Errors
     /// When it is still there afterwards.
     fn discard_leftover(&self, leftover: Leftover, attempt: u32) -> Result<(), PortError>;
 }
 
-/// A change that may become a commit.
+/// A staged change that may become a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StagedChanges {
     /// The paths that change.
     pub changes: Vec<PathChange>,
-    /// Why some of the new files do not belong into a commit, one line for each of them.
+    /// Reasons why some of the new files do not belong into a commit, one line for each.
     pub unwanted: Vec<String>,
 }
 
-/// Tracked files of a worktree that are not what the commit has, by path.
+/// Tracked files of a worktree that differ from the commit, by path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TouchedFiles {
-    /// Those that are protected.
+    /// The protected ones.
     pub protected: Vec<String>,
     /// All others.
     pub other: Vec<String>,
 }
 
 impl TouchedFiles {
-    /// Whether each tracked file is what the commit has.
+    /// Returns true if each tracked file is as committed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.protected.is_empty() && self.other.is_empty()
@@ -171,48 +173,48 @@ impl TouchedFiles {
 /// A file of a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RepoFile {
-    /// Its path, `/` between its parts.
+    /// Path, with `/` between its parts.
     pub path: String,
-    /// How long it is.
+    /// Length in bytes.
     pub bytes: u64,
-    /// Git's name for what is in it.
+    /// Git's object id of the content.
     pub object: String,
 }
 
-/// What a diff has of files that are no text.
+/// The form in which a diff shows files that are no text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BinaryDiff {
-    /// All of it, coded: to be applied.
+    /// The full content, encoded: to be applied.
     InFull,
-    /// That they differ: to be read.
+    /// Only that they differ: to be read.
     Named,
 }
 
-/// What became of a diff.
+/// The result of applying a diff.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ApplyResult {
-    /// It is in the worktree and in the index.
+    /// The diff is in the worktree and in the index.
     Cleanly,
-    /// Nothing changed; git's own words.
+    /// Nothing changed; the text is git's message.
     Refused(String),
 }
 
-/// A commit that was made, with the files that it has.
+/// A commit that was made, with its git tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommittedTree {
     /// The commit.
     pub commit: Commit,
-    /// Its files.
+    /// Git tree of the commit.
     pub tree: GitTree,
 }
 
-/// What a commit says.
+/// The message and date of a commit.
 #[derive(Clone, Debug)]
 pub struct CommitNote {
-    /// The first line.
+    /// First line of the message.
     pub title: String,
     /// `Key: value` lines at the end.
     pub trailers: Vec<(&'static str, String)>,
-    /// Author's and committer's date.
+    /// Date of author and committer.
     pub at: Timestamp,
 }

@@ -1,58 +1,58 @@
-//! What the user has to say to a run while it runs, and whether it is to go on.
+//! The ports to the user: requests to leave a run, and messages to it while it runs.
 
 use std::time::Duration;
 use treebeam_core::event::{MessageId, UserRequest};
 use treebeam_core::id::NodeId;
 
-/// Whether somebody wants the run to be left here. It is not over then, and can be resumed.
+/// The port for requests to leave the run, which can be resumed later.
 pub trait Interrupt: Sync {
-    /// Whether nothing new may begin. Asked before anything does.
+    /// Returns true if nothing new may begin. The loop asks before each start.
     fn is_asked_for(&self) -> bool;
-    /// Ends the waits of all questions to agents: the loop has left the run, and nothing is to begin.
+    /// Ends the waits of all questions to agents: the loop is leaving the run.
     fn end_waits(&self) {}
 }
 
-/// What the user has to say to a run while it runs. Nothing that lies there stops the run: what cannot be understood is
-/// set aside, and nobody's message.
+/// The port to the user's messages to a run while it runs. No message stops the run by mistake: one
+/// that cannot be understood is set aside.
 pub trait Inbox: Sync {
-    /// The messages that are there, the oldest first.
+    /// Returns the messages that are there, the oldest first.
     fn list_messages(&self) -> Vec<InboxMessage>;
-    /// Forgets a message that is on record. One that is still there at the next look is known by its name.
+    /// Removes a message that is on record; its id identifies it if it is still there later.
     fn forget_message(&self, message: &MessageId);
-    /// Sets a message aside that will not be acted upon, for a person to find, with the reason.
+    /// Sets aside a message that will not be acted upon, with the reason, for a person to find.
     fn set_aside(&self, message: &MessageId, why: &str);
-    /// How long it is not worth looking again.
+    /// Returns the time between two looks into the inbox.
     fn poll_interval(&self) -> Duration;
 }
 
-/// Something that the user has to say.
+/// A message of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InboxMessage {
-    /// Its name.
+    /// Id of the message.
     pub id: MessageId,
-    /// What it says.
+    /// Content of the message.
     pub request: MessageContent,
 }
 
-/// What a message says.
+/// The content of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MessageContent {
-    /// To the process that runs the run now.
+    /// A request to the process that drives the run now.
     Wish(UserRequest),
-    /// To the run.
+    /// An idea for the run.
     Idea(UserIdea),
 }
 
 /// An idea of the user's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UserIdea {
-    /// The node that it is for; the first of the frontier where it is for none.
+    /// The node that it is for; `None` stands for the first of the frontier.
     pub node: Option<NodeId>,
-    /// Its text: what becomes its file.
+    /// Text of the idea, which becomes its file.
     pub text: String,
 }
 
-/// Nobody interrupts, nobody has anything to say, and no input is protected.
+/// A user without interrupts, messages and protected inputs.
 #[derive(Clone, Copy, Debug)]
 pub struct SilentUser;
 

@@ -1,31 +1,32 @@
-//! The context pack of a node: what the idea generator is told about its branch. Pure and bounded; it is kept as it was used.
+//! Renders the context pack of a node: the facts about its branch for the idea generator. Pure and
+//! bounded; the run keeps the pack as it was used.
 
 use super::section::{bullet_list, plain_section};
 use crate::brief::IdeaContext;
 use serde_json::Value;
 use treebeam_core::num::Finite;
 
-/// The longest text of one kind, in characters.
+/// Largest text of one kind, in characters.
 const MAX_PACK_PART_CHARS: usize = 16_000;
-/// How many ideas that are told in short have room in such a text, whatever their titles.
+/// Number of short idea lines that fit into such a text, whatever their titles.
 const SHORT_LINES_PER_PART: usize = 75;
 
-/// The longest name of a metric.
+/// Largest length of a metric's name, in characters.
 const MAX_METRIC_NAME_CHARS: usize = 100;
-/// How many metrics are told that gained most, and that lost most.
+/// Number of metrics with the largest gains, and of those with the largest losses.
 const MAX_MOVED_METRICS: usize = 5;
 
-/// What is known of a node beside its branch.
+/// Changes of a node's branch, from git and from its scoring file.
 pub(crate) struct BranchChanges {
-    /// What git says has changed since the root.
+    /// `git diff --stat` since the root.
     pub(crate) since_root: String,
-    /// The same since the parent.
+    /// `git diff --stat` since the parent.
     pub(crate) since_parent: String,
-    /// The metrics that moved most against the root.
+    /// Metrics that moved most against the root.
     pub(crate) moved: Vec<String>,
 }
 
-/// What there is to say of a node.
+/// Renders the context pack of a node.
 pub(crate) fn render_context_pack(told: &IdeaContext, seen: &BranchChanges) -> String {
     let constraints = [
         "one self-contained change per idea, implementable as a patch".to_owned(),
@@ -52,11 +53,11 @@ pub(crate) fn render_context_pack(told: &IdeaContext, seen: &BranchChanges) -> S
     let parts = before.into_iter().chain(earlier).chain(after);
     let sections =
         parts.map(|(head, text)| format!("\n{}", plain_section(head, &text, MAX_PACK_PART_CHARS)));
-    // The whole is long: it gets the room that it takes, and no more.
+    // The pack is long: `concat` allocates exactly its length.
     std::iter::once(format!("NODE n{}\n", told.node)).chain(sections).collect::<Vec<_>>().concat()
 }
 
-/// The largest gains, then the largest losses, of a comparison as it was written down.
+/// Returns the largest gains, then the largest losses, of a stored comparison.
 pub(crate) fn most_moved_metrics(comparison: &Value) -> Vec<String> {
     let metrics = comparison["recommendation"]["metrics_used"].as_object().into_iter().flatten();
     let figure = |metric: &Value, name: &str| metric[name].as_f64().and_then(Finite::new);
@@ -80,7 +81,7 @@ pub(crate) fn most_moved_metrics(comparison: &Value) -> Vec<String> {
     gains.chain(losses).collect()
 }
 
-/// As many of the last lines as there is room for: where something has to go, it is what is oldest.
+/// Renders as many of the last lines as there is room for: the oldest are left out.
 fn newest_lines(lines: &[String]) -> String {
     let mut room = MAX_PACK_PART_CHARS;
     let fits = |line: &&String| {
@@ -125,7 +126,7 @@ mod tests {
             let (since_root, since_parent) = (line.repeat(100), line.repeat(100));
             let seen = BranchChanges { since_root, since_parent, moved: vec![line.clone(); 2 * MAX_MOVED_METRICS] };
             let text = render_context_pack(&told, &seen);
-            // Seven parts, those in short apart, each with its heading.
+            // Seven parts and the short ones, each with its heading.
             let parts = 7 + count.div_ceil(SHORT_LINES_PER_PART);
             prop_assert!(text.chars().count() <= parts * (MAX_PACK_PART_CHARS + 100) + 100);
             prop_assert_eq!(text, render_context_pack(&told, &seen));

@@ -1,5 +1,6 @@
-//! What those who try an idea again are told about the attempts before: how each failed, and what the last one had changed.
-//! Absolute paths lose their folders, and our own time limits are not told; what a failed command printed may hold a time still.
+//! Renders earlier attempts at an idea for a prompt: how each failed, and the change of the last
+//! one. Absolute paths lose their folders, and treebeam's own time limits are left out; the output
+//! of a failed command may still contain a time.
 
 use super::section::{introduced_section, quoted_section};
 use super::{MAX_CHANGE_CHARS, MAX_PART_CHARS};
@@ -13,7 +14,7 @@ pub(crate) struct EarlierAttempts<'a> {
 }
 
 impl EarlierAttempts<'_> {
-    /// Nothing where this is the first attempt. Those who plan need not see the change.
+    /// Renders the sections; `None` if this is the first attempt. Planners need not see the change.
     pub(super) fn render_sections(self, with_change: bool) -> Option<String> {
         if self.failures.is_empty() {
             return None;
@@ -30,8 +31,8 @@ impl EarlierAttempts<'_> {
     }
 }
 
-/// A failure in the words of whoever noticed it, where that is something that a coder can mend. Those about a time limit begin
-/// with how long it was.
+/// Renders a failure with its recorded message, if a coder can fix it. The message of a timeout
+/// begins with the time limit, which is left out.
 fn render_failure(failure: &EvalFailure) -> String {
     let EvalFailure { stage, kind, message } = failure;
     let message = match kind {
@@ -53,12 +54,12 @@ fn render_failure(failure: &EvalFailure) -> String {
     told.trim_end().to_owned() + "\n"
 }
 
-/// A text whose absolute paths have lost their folders: they say where this machine keeps things.
+/// Removes the folders of absolute paths in a text: they reveal the layout of this machine.
 fn strip_folders(text: &str) -> String {
     text.split_inclusive(is_path_edge).map(strip_folder).collect()
 }
 
-/// Whether a path ends, or may begin, at this character.
+/// Returns true if a path ends, or may begin, at this character.
 fn is_path_edge(c: char) -> bool {
     c.is_whitespace() || "\"'`()[]{}<>,;:=|".contains(c)
 }

@@ -1,32 +1,32 @@
-//! Files that the user lists for the generator of ideas: what the context pack tells of them. Pure and bounded; where they lie
-//! and when they are read is the program's business.
+//! Renders files that the user lists for the idea generator, for the context pack. Pure and
+//! bounded; the program reads the files.
 
 use super::section::{bullet_list, plain_section, quoted_section};
 use treebeam_core::id::Sha256;
 
-/// The most of one file that is told, in characters.
+/// Largest part of one file that is shown, in characters.
 pub const MAX_LISTED_FILE_CHARS: usize = 16_000;
-/// The most of all of them.
+/// Largest part of all listed files together that is shown, in characters.
 pub const MAX_LISTED_CHARS: usize = 64_000;
 
 /// A file that the user lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedFile {
-    /// What it is called there.
+    /// Name of the file in the prompt.
     pub name: String,
-    /// What is in it.
+    /// Content of the file.
     pub text: String,
 }
 
 impl ListedFile {
-    /// Its name and its digest, as they are recorded.
+    /// Returns the name and the digest of the file, as they are recorded.
     #[must_use]
     pub fn digest_line(&self) -> String {
         format!("{} sha256 {}", self.name, Sha256::hash_bytes(self.text.as_bytes()))
     }
 }
 
-/// What is told of them, the first ones first: of each as much as has room, and of all of them what they are.
+/// Renders the listed files in order: a line about each, and as much of its text as has room.
 pub(crate) fn render_listed_files(files: &[ListedFile]) -> String {
     if files.is_empty() {
         return String::new();
@@ -84,7 +84,7 @@ mod tests {
         fn whatever_is_listed_there_is_a_limit(line in "(a|ü|\n|`){1,80}", times in 1_usize..900, count in 0_usize..12) {
             let files: Vec<ListedFile> = (0..count).map(|n| file(&format!("{n}.md"), &line.repeat(times))).collect();
             let told = render_listed_files(&files);
-            // Fences may be as long as what they hold.
+            // Fences may be as long as the text in them.
             prop_assert!(told.chars().count() <= 3 * MAX_LISTED_CHARS + 300 * count + 100);
             prop_assert_eq!(files.iter().filter(|file| told.contains(&file.digest_line())).count(), count);
             prop_assert_eq!(&told, &render_listed_files(&files));

@@ -1,48 +1,48 @@
-//! The placeholders that a template may have: one table, for the reader of templates and for the documents. What is put in
-//! their place is said elsewhere.
+//! The table of the placeholders that a template may have, for the template parser and for the
+//! documentation. The texts that replace them are made elsewhere.
 
 use crate::port::AgentRole;
 use std::fmt;
 use treebeam_core::nearest::nearest_names;
 
-/// Something that a template leaves open.
+/// A placeholder of a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Placeholder {
-    /// How many ideas are wanted.
+    /// Number of ideas wanted.
     Count,
-    /// The form of the answer.
+    /// Form of the answer.
     Answer,
-    /// The idea.
+    /// Text of the idea.
     Idea,
-    /// How the attempts before failed.
+    /// Failures of earlier attempts.
     Earlier,
-    /// The coordinator's notes.
+    /// Notes of the coordinator.
     Notes,
-    /// The planner's plan.
+    /// Plan of the planner.
     Plan,
-    /// What earlier rounds have changed.
+    /// Change that earlier rounds have made.
     ChangeSoFar,
-    /// What was wrong with the last answer.
+    /// Problem of the last answer.
     Problem,
-    /// The change that is reviewed.
+    /// Change that is reviewed.
     Change,
-    /// What the first review found.
+    /// Issues of the first review.
     Issues,
-    /// The context pack of the node.
+    /// Context pack of the node.
     Node,
     /// Ideas that were answered before.
     Repeated,
-    /// What was said before.
+    /// Earlier turns of the conversation.
     Memory,
-    /// What may not be touched.
+    /// Protected paths.
     Protect,
-    /// What else must stay as it is.
+    /// Other things that must stay unchanged.
     Keep,
-    /// What the repository holds.
+    /// Outline of the repository.
     Repo,
 }
 
-/// Where a placeholder may stand, and what it becomes.
+/// The places where a placeholder may be, and the form of its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlaceholderForm {
     /// A word, anywhere.
@@ -53,13 +53,13 @@ pub enum PlaceholderForm {
     Section,
 }
 
-/// What is known of a placeholder.
+/// The table entry of a placeholder.
 struct PlaceholderEntry {
     name: &'static str,
     form: PlaceholderForm,
-    /// Who may be told it.
+    /// Roles whose templates may have it.
     roles: &'static [AgentRole],
-    /// Whose template must have it.
+    /// Roles whose templates must have it.
     needed: &'static [AgentRole],
     about: &'static str,
 }
@@ -71,7 +71,7 @@ const EVAL_ROLES: &[AgentRole] =
     &[AgentRole::Coordinator, AgentRole::Planner, AgentRole::Coder, AgentRole::Reviewer];
 
 impl Placeholder {
-    /// All of them, in the order in which they are documented.
+    /// All placeholders, in the order in which they are documented.
     pub const ALL: [Self; 16] = [
         Self::Count,
         Self::Answer,
@@ -194,40 +194,40 @@ impl Placeholder {
         PlaceholderEntry { name, form, roles, needed, about }
     }
 
-    /// Its name, without braces.
+    /// Returns the name, without braces.
     #[must_use]
     pub const fn name(self) -> &'static str {
         self.entry().name
     }
 
-    /// Where it may stand.
+    /// Returns the form, which says where the placeholder may be.
     #[must_use]
     pub const fn form(self) -> PlaceholderForm {
         self.entry().form
     }
 
-    /// What it stands for, on one line.
+    /// Returns a description of the text, on one line.
     #[must_use]
     pub const fn description(self) -> &'static str {
         self.entry().about
     }
 
-    /// Whether somebody in this role may be told it.
+    /// Returns true if a template for this role may have it.
     #[must_use]
     pub fn is_allowed_for(self, role: AgentRole) -> bool {
         self.entry().roles.contains(&role)
     }
 
-    /// Whether a template for this role must have it.
+    /// Returns true if a template for this role must have it.
     #[must_use]
     pub fn is_needed(self, role: AgentRole) -> bool {
         self.entry().needed.contains(&role)
     }
 
-    /// The one of that name for a role.
+    /// Finds the placeholder of this name for a role.
     ///
     /// # Errors
-    /// When there is none; in words, with the nearest.
+    /// When there is none; the text names the nearest ones.
     pub(super) fn find_for_role(name: &str, role: AgentRole) -> Result<Self, String> {
         let meant = Self::ALL.into_iter().find(|one| one.name() == name);
         match meant {
@@ -253,7 +253,7 @@ impl Placeholder {
     }
 }
 
-/// With its braces.
+/// Writes the name with its braces.
 impl fmt::Display for Placeholder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{{{{{}}}}}", self.name())

@@ -1,15 +1,15 @@
-//! Parts of a prompt under a heading. What others have written stands between fences that it can neither close nor fake, has
-//! a limit, and says where it was cut. What the parts are about is not known here.
+//! Renders the parts of a prompt under headings, with fences around foreign texts. Such a text can
+//! neither close nor fake its fence, has a limit, and is marked where it was cut.
 
-/// The shortest fence.
+/// Length of the shortest fence.
 const MIN_FENCE_CHARS: usize = 3;
 
-/// Something that others have written.
+/// Renders a section with a foreign text between fences.
 pub(crate) fn quoted_section(head: &str, text: &str, limit: usize) -> String {
     introduced_section(head, "", text, limit)
 }
 
-/// The same with a sentence of ours before it.
+/// Renders a section with a sentence of treebeam's before a foreign text between fences.
 pub(crate) fn introduced_section(head: &str, sentence: &str, text: &str, limit: usize) -> String {
     let text = text.trim_end();
     let kept: String = text.chars().take(limit).collect();
@@ -24,19 +24,19 @@ pub(crate) fn introduced_section(head: &str, sentence: &str, text: &str, limit: 
     format!("=== {head} ===\n{sentence}{fence}\n{kept}\n{fence}\n{note}")
 }
 
-/// Lines of our own, or of the user's.
+/// Renders a section with lines of treebeam's or of the user's, without fences.
 pub(crate) fn plain_section(head: &str, text: &str, limit: usize) -> String {
     let text: String = text.trim_end().chars().take(limit).collect();
     let text = if text.is_empty() { "(nothing)" } else { &text };
     format!("=== {head} ===\n{text}\n")
 }
 
-/// Lines as a list.
+/// Renders lines as a list.
 pub(crate) fn bullet_list(lines: &[String]) -> String {
     lines.iter().map(|line| format!("- {line}\n")).collect()
 }
 
-/// Longer than any row of backticks in a text, so that no line of it can be one.
+/// Returns a fence that no line of a text can close: longer than any row of backticks in it.
 fn choose_fence(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     "`".repeat(MIN_FENCE_CHARS.max(longest + 1))
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What stands between the fences of a section, read as a reader of Markdown would.
+    /// Returns the text between the fences of a section, as a Markdown parser would.
     fn between(section: &str) -> Option<String> {
         let mut lines = section.split('\n').skip(1);
         let fence = lines

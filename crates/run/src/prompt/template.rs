@@ -1,23 +1,23 @@
-//! A prompt with open places: read once, with every mistake told by its line, and filled in as often as needed. What is
-//! filled in is never read again, so that braces in it mean nothing.
+//! Parses prompt templates, and fills in their placeholders. An error names its line. Filled-in
+//! texts are never parsed, so that braces in them mean nothing.
 
 use super::placeholder::{Placeholder, PlaceholderForm};
 use crate::port::AgentRole;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// The longest template, in bytes.
+/// Largest template, in bytes.
 pub const MAX_TEMPLATE_BYTES: usize = 64 << 10;
 
-/// What the lines of a usual template take themselves.
+/// Room for the template's own lines in a usual prompt, in bytes.
 const TEMPLATE_LINES_BYTES: usize = 4 << 10;
 
 const OPEN_BRACES: &str = "{{";
 const CLOSE_BRACES: &str = "}}";
-/// Before an open place that is none.
+/// Mark before braces that are no placeholder.
 const LITERAL_MARK: char = '\\';
 
-/// A prompt with open places.
+/// A prompt with placeholders.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PromptTemplate(Vec<TemplatePiece>);
 
@@ -25,9 +25,9 @@ pub struct PromptTemplate(Vec<TemplatePiece>);
 enum TemplatePiece {
     /// A line with words to be filled in.
     Line(Vec<TemplateSpan>),
-    /// An empty line. Of several one is left.
+    /// An empty line; several in a row become one.
     Blank,
-    /// A placeholder that has its line for itself.
+    /// A placeholder on a line of its own.
     Block(Placeholder),
 }
 
@@ -37,13 +37,13 @@ enum TemplateSpan {
     Word(Placeholder),
 }
 
-/// What is wrong with a template.
+/// An error in a template.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{what}", in_line(*line))]
 pub struct TemplateError {
-    /// On which line, counted from 1, where it is on one.
+    /// Number of the line, counted from 1, if the error is on one.
     pub line: Option<usize>,
-    /// What it is.
+    /// Description of the error.
     pub what: String,
 }
 
@@ -51,20 +51,20 @@ fn in_line(line: Option<usize>) -> String {
     line.map_or_else(String::new, |line| format!("line {line}: "))
 }
 
-/// What is filled in, by placeholder; what is missing or empty has nothing to say.
+/// The texts to fill in, by placeholder; one that is missing or empty is left out.
 pub(super) type PromptParts<'a> = BTreeMap<Placeholder, Cow<'a, str>>;
 
 impl PromptTemplate {
-    /// Reads a template for a role.
+    /// Parses a template for a role.
     ///
     /// # Errors
-    /// When a placeholder does not exist for this role, stands where it cannot, or is missing.
+    /// When a placeholder is unknown for this role, in a wrong place, or missing.
     pub fn parse(role: AgentRole, text: &str) -> Result<Self, TemplateError> {
         let (template, wrong) = Self::parse_leniently(role, text);
         wrong.map_or(Ok(template), Err)
     }
 
-    /// What can be made of a text, and the first thing that is wrong with it.
+    /// Parses as much of a template as possible, and returns it with its first error.
     pub(super) fn parse_leniently(role: AgentRole, text: &str) -> (Self, Option<TemplateError>) {
         let mut reader =
             TemplateReader { role, pieces: Vec::new(), first: BTreeMap::new(), wrong: None };
@@ -81,7 +81,7 @@ impl PromptTemplate {
         (Self(reader.pieces), reader.wrong)
     }
 
-    /// Fills it in.
+    /// Fills in the placeholders.
     pub(super) fn fill(&self, parts: &PromptParts<'_>) -> String {
         let room = parts.values().map(|text| text.len() + 1).sum::<usize>() + TEMPLATE_LINES_BYTES;
         let mut page = PromptPage { text: String::with_capacity(room), owes_blank: false };
@@ -114,7 +114,8 @@ fn render_spans<'a>(spans: &'a [TemplateSpan], said: impl Fn(Placeholder) -> &'a
     spans.iter().map(text).collect()
 }
 
-/// A prompt as it is written down. Blank lines come before the next text only, so that none is left where a section is not.
+/// A prompt that is being written. Blank lines are written only before more text, so that none is
+/// left where a section is missing.
 struct PromptPage {
     text: String,
     owes_blank: bool,
@@ -131,11 +132,11 @@ impl PromptPage {
     }
 }
 
-/// Reads line by line, and remembers the first mistake.
+/// A parser that reads a template line by line, and keeps the first error.
 struct TemplateReader {
     role: AgentRole,
     pieces: Vec<TemplatePiece>,
-    /// Where placeholders were first met.
+    /// Lines where placeholders were first found.
     first: BTreeMap<Placeholder, usize>,
     wrong: Option<TemplateError>,
 }
@@ -171,13 +172,13 @@ impl TemplateReader {
         self.pieces.push(TemplatePiece::Line(spans));
     }
 
-    /// The placeholder that was met, if it is one.
+    /// Resolves a token to its placeholder; `None` if it is none, or not allowed.
     fn resolve_token(&mut self, number: usize, found: &BraceToken<'_>) -> Option<Placeholder> {
         let BraceToken { name, kind: way, .. } = found;
         let known = match way {
             BraceKind::Literal => return None,
             BraceKind::Closed => Placeholder::find_for_role(name, self.role),
-            // Braces that are never closed may be anything, but for this.
+            // Braces that are never closed may be anything, unless a placeholder's name follows.
             BraceKind::Open => match Placeholder::find_for_role(name, self.role) {
                 Ok(one) => Err(format!("`{OPEN_BRACES}{name}` is not closed: write `{one}`")),
                 Err(_) => return None,
@@ -192,7 +193,7 @@ impl TemplateReader {
         }
     }
 
-    /// The same placeholder, unless it is a section that was there before.
+    /// Returns the placeholder, unless it is a section that was there before.
     fn reject_repeat(&mut self, number: usize, one: Placeholder) -> Option<Placeholder> {
         let first = *self.first.entry(one).or_insert(number);
         let again = self.pieces.contains(&TemplatePiece::Block(one));
@@ -203,7 +204,7 @@ impl TemplateReader {
         (!again).then_some(one)
     }
 
-    /// Complains of what should have been there.
+    /// Reports the first needed placeholder that is missing.
     fn check_missing(&mut self) {
         let missing = |one: &Placeholder| one.is_needed(self.role) && !self.first.contains_key(one);
         let missing = Placeholder::ALL.into_iter().find(missing);
@@ -220,10 +221,10 @@ impl TemplateReader {
     }
 }
 
-/// Something between braces.
+/// A name behind opening braces.
 struct BraceToken<'a> {
     name: &'a str,
-    /// With its braces.
+    /// The token with its braces.
     as_written: &'a str,
     kind: BraceKind,
 }
@@ -231,9 +232,9 @@ struct BraceToken<'a> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum BraceKind {
     Closed,
-    /// Without an end.
+    /// Without closing braces.
     Open,
-    /// Marked as no placeholder.
+    /// Escaped as no placeholder.
     Literal,
 }
 
@@ -243,7 +244,7 @@ impl BraceToken<'_> {
     }
 }
 
-/// The next name after braces in a line, what is before it and what comes after.
+/// Finds the next token in a line, and returns the text before it, the token and the text after it.
 fn next_token(line: &str) -> Option<(&str, BraceToken<'_>, &str)> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let found = |(start, _): (usize, &str)| {
@@ -270,7 +271,7 @@ fn next_token(line: &str) -> Option<(&str, BraceToken<'_>, &str)> {
 }
 
 impl TemplateError {
-    /// In words, with the file that it is in.
+    /// Returns the message with the name of the template's file.
     #[must_use]
     pub fn message_in_file(&self, file: &str) -> String {
         match self.line {

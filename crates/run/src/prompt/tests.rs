@@ -1,4 +1,4 @@
-//! The built-in prompts as agents get them, their limits, and the page that documents the placeholders.
+//! The built-in prompts, their limits, and the page that documents the placeholders.
 
 use super::*;
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ fn protect() -> Vec<String> {
     PROTECT.map(str::to_owned).into()
 }
 
-/// The built-in prompt of a role, with all that there can be to say.
+/// Renders the built-in prompt of a role, with all possible parts.
 fn whole(role: AgentRole, edits: EditMode) -> String {
     let protect = protect();
     let repo = quoted_section("FILE model.py", "def model():\n    return '```'\n", 1000);
@@ -105,7 +105,7 @@ fn what_is_not_there_leaves_no_trace() {
     }
 }
 
-/// So that the page cannot go stale.
+/// Keeps the page up to date.
 #[test]
 fn every_placeholder_is_documented() {
     let page = include_str!("../../../../docs/prompts.md");
@@ -149,7 +149,7 @@ proptest! {
             idea: &long, earlier: EarlierAttempts { failures: &failures, change: text }, notes: text, plan: text, so_far: text, problem: text, change: text,
             issues: text, protect: &protect, repo: "", edits: EditMode::Diff,
         };
-        // Seven parts of any kind and three changes, each with fences as long as itself, and the template.
+        // Seven parts and three changes, each with fences as long as itself, and the template.
         let most = 3 * (7 * MAX_PART_CHARS + 3 * MAX_CHANGE_CHARS) + MAX_TEMPLATE_BYTES;
         for role in [AgentRole::Coordinator, AgentRole::Planner, AgentRole::Coder, AgentRole::Reviewer] {
             prop_assert!(PromptSet::built_in().render_role_prompt(role, &matter).chars().count() <= most);

@@ -1,4 +1,5 @@
-//! Removes what is no longer needed. What cannot be removed is no failure of the run: it is tried again later.
+//! Removes worktrees, refs and files that are no longer needed. A failed removal is no failure of
+//! the run: it is tried again later.
 
 use crate::brief::DiscardBrief;
 use crate::drive::RunHalt;

@@ -1,6 +1,6 @@
-//! Asks for the ideas of a node, or of the control group: writes the context pack, asks until there are enough, and writes what came. What a reply brings,
-//! and what is asked for again, is said in `haul`.
-//! Where the user gave them, nobody is asked.
+//! Asks for the ideas of a node or of the control group, and writes their files and the context
+//! pack. [`mod@crate::idea_batch`] decides what a reply brings and what is asked for again. Where
+//! the user gave the ideas, no agent is asked.
 
 use crate::brief::IdeaBrief;
 use crate::conversation::{ConversationSession, TurnContext, TurnExchange, ask_for_summary};
@@ -19,7 +19,7 @@ use treebeam_core::id::{CodePlace, Sha256};
 use treebeam_core::plan::{IdeaProposal, StepOutcome};
 use treebeam_core::{idea, path};
 
-/// The longest comparison that is read.
+/// Largest comparison file that is read, in bytes.
 const MAX_SCORING_BYTES: usize = 16 << 20;
 
 pub(super) fn propose_ideas(
@@ -54,7 +54,7 @@ pub(super) fn propose_ideas(
             let (step, bills) = (PaidStep::Propose(brief.source), agent.bills());
             Ok(StepOutcome::OverBudget { step, budget, bills })
         }
-        // What came before is paid for; whether there is enough to try it is asked when it is tried.
+        // The earlier turns are paid for; each eval checks the budget itself.
         Some(_) | None => finish_proposal(brief, haul, Some(talk), agent.bills(), context, world),
     }
 }
@@ -87,14 +87,13 @@ fn finish_proposal(
     }))
 }
 
-/// What is said in each turn.
+/// Texts that the prompt of each turn contains.
 struct IdeaPromptTexts {
-    /// The context pack.
     pack: String,
     repo: String,
 }
 
-/// One more turn, unless a budget stops it.
+/// Asks one more turn, unless a budget stops it.
 fn ask_turn(
     brief: &IdeaBrief,
     shown: &IdeaPromptTexts,
@@ -120,7 +119,7 @@ fn ask_turn(
         match agent.ask(ask) {
             Err(AgentError::Forgotten(why)) if told.continues.is_some() => {
                 talk.drop_provider_memory(&why);
-                // Another question, whose answer does not take the place of what the first may have brought.
+                // A different key, so that the answer does not replace one to the first question.
                 asked_as = format!("{key}-replay");
             }
             answered => break (told, prompt, answered),
@@ -138,7 +137,7 @@ fn ask_turn(
         Err(AgentError::OverBudget { budget, .. }) => return Ok(Some(budget)),
         Err(error) => return Err(error.into()),
     };
-    // What is kept of a reply is what is remembered of it.
+    // The file and the memory of the conversation hold the same part of a reply.
     let reply =
         AgentReply { text: reply::truncate_text(&reply.text, MAX_REPLY_BYTES).to_owned(), ..reply };
     let kept = path::idea_reply_file(brief.source.node_id(), &key);
@@ -150,7 +149,7 @@ fn ask_turn(
     Ok(None)
 }
 
-/// The question of a turn, and what it goes on from.
+/// Builds the question of a turn, with the answer that it continues.
 fn turn_request(
     brief: &IdeaBrief,
     shown: &IdeaPromptTexts,
@@ -178,7 +177,7 @@ fn turn_request(
     }
 }
 
-/// What the generator is shown of the code.
+/// Renders the outline of the repository for the idea generator.
 fn repository_outline(
     brief: &IdeaBrief,
     pack: &str,
@@ -215,7 +214,7 @@ fn write_context(
     Ok((ContextPack { path, sha256: Sha256::hash_bytes(text.as_bytes()), idea_files }, text))
 }
 
-/// What moved most against the root, as it was written down when the node's eval was scored; nothing where that is gone.
+/// Returns the metrics that moved most against the root; empty if the scoring file is gone.
 fn read_moved_metrics(brief: &IdeaBrief, world: RunPorts<'_>) -> Result<Vec<String>, PortError> {
     let Some((eval, _)) = &brief.context.node_eval else { return Ok(Vec::new()) };
     let file = path::experiment_folder(*eval).join(path::SCORING_ROOT_FILE);

@@ -1,5 +1,5 @@
-//! Turns an idea into a commit: notes of the coordinator, a plan, the coder's diff or edits, the reviewer's word. What is wrong with a
-//! round goes back to the coder, in the same worktree. A role that nobody fills is left out.
+//! Turns an idea into a commit: notes of the coordinator, a plan, rounds of coder and reviewer.
+//! Problems of a round go back to the coder, in the same worktree. A role without agent is skipped.
 
 use crate::brief::ImplementBrief;
 use crate::drive::RunHalt;
@@ -21,9 +21,9 @@ use treebeam_core::path::{self, CANDIDATE_DIFF_FILE, MAX_CANDIDATE_DIFF_BYTES};
 use treebeam_core::plan::StepOutcome;
 use treebeam_core::protect::{PathChange, ProtectedPaths};
 
-/// The longest idea file that is read.
+/// Largest idea file that is read, in bytes.
 const MAX_IDEA_FILE_BYTES: usize = 1 << 20;
-/// The longest change that a coder or reviewer is shown.
+/// Largest change that a coder or reviewer is shown, in bytes.
 const MAX_SHOWN_DIFF_BYTES: usize = 256 << 10;
 
 pub(super) fn implement_idea(
@@ -73,7 +73,7 @@ pub(super) fn implement_idea(
     }
 }
 
-/// A candidate of before, where that is to be measured and is still there: nobody is asked for another.
+/// Reuses an earlier candidate that is to be measured again, if it still exists.
 fn reuse_candidate(
     brief: &ImplementBrief,
     world: RunPorts<'_>,
@@ -100,7 +100,7 @@ fn reuse_candidate(
     }))
 }
 
-/// Commits the change that is in the worktree, and keeps all of it as one diff: the candidate may be removed.
+/// Commits the change in the worktree, and keeps its diff: the commit may be removed.
 fn commit_candidate(
     brief: &ImplementBrief,
     world: RunPorts<'_>,
@@ -120,7 +120,7 @@ struct AcceptedChange {
     approval: Approval,
 }
 
-/// What is wrong with an answer, in words that go back to the coder and into the record.
+/// A problem of an answer, in words that go back to the coder and into the record.
 struct AnswerProblem {
     kind: FailureKind,
     message: String,
@@ -131,19 +131,19 @@ impl AnswerProblem {
         Self { kind, message: message.into() }
     }
 
-    /// Whether the coder can do better when it is told. One that gave no answer was asked as often as makes sense, and with
-    /// no time left nobody is.
+    /// Returns true if another round can solve the problem. A coder without an answer was asked as
+    /// often as makes sense, and without time left no round is possible.
     const fn can_be_answered(&self) -> bool {
         !matches!(self.kind, FailureKind::Agent | FailureKind::Timeout)
     }
 
-    /// Whether it is about the change that is in the worktree.
+    /// Returns true if the problem is about the change that is in the worktree.
     const fn is_about_worktree(&self) -> bool {
         matches!(self.kind, FailureKind::Rejected | FailureKind::Protected)
     }
 
-    /// The same after the rounds before: an answer that changed nothing leaves what is wrong with them, and that is the
-    /// reason still.
+    /// Combines this problem with the one of the rounds before: an answer that changed nothing
+    /// leaves the older problem, which stays the reason.
     fn after_rounds(self, before: Option<Self>) -> Self {
         match before {
             Some(before) if before.is_about_worktree() && !self.is_about_worktree() => {
@@ -156,7 +156,7 @@ impl AnswerProblem {
     }
 }
 
-/// Why something did not work out: on account of the answer, of a budget, or of the world.
+/// The end of a failed implementation: a problem of the answer, a budget, or a halt.
 enum ImplementError {
     Problem(AnswerProblem),
     OverBudget(BudgetKind),
@@ -188,14 +188,14 @@ impl From<AgentError> for ImplementError {
     }
 }
 
-/// What the rounds of an eval have in common.
+/// The shared data of the rounds of an eval.
 struct ImplementSession<'a> {
     brief: &'a ImplementBrief,
     world: RunPorts<'a>,
     agent: MeteredAgent<'a>,
     place: CodePlace,
     idea: String,
-    /// The change of the last attempt that had any, where this is not the first.
+    /// Change of the last attempt that had one, where this is not the first attempt.
     failed: Option<String>,
     draft: ChangeDraft,
 }
@@ -213,7 +213,7 @@ impl<'a> ImplementSession<'a> {
         Ok(Self { brief, world, agent, place, idea, failed, draft: ChangeDraft::default() })
     }
 
-    /// From the idea to a change that may stand, with time left to measure it.
+    /// Turns the idea into a change that is accepted, with time left to measure it.
     fn make_change(&mut self) -> Result<AcceptedChange, ImplementError> {
         self.ask_preparers()?;
         let candidate = self.run_rounds()?;
@@ -228,7 +228,7 @@ impl<'a> ImplementSession<'a> {
         Ok(())
     }
 
-    /// What a role says that the next ones are told, where somebody fills it.
+    /// Asks a role for a text that later roles are shown, if the role has an agent.
     fn ask_optional_role(
         &self,
         role: AgentRole,
@@ -244,7 +244,7 @@ impl<'a> ImplementSession<'a> {
         Ok(Some(reply.text))
     }
 
-    /// What is known by now.
+    /// Returns the prompt input with everything known so far.
     fn prompt_input(&self) -> PromptInput<'_> {
         PromptInput {
             idea: &self.idea,
@@ -259,7 +259,7 @@ impl<'a> ImplementSession<'a> {
         }
     }
 
-    /// What somebody is told, with what there is to see of the repository.
+    /// Renders the prompt of a role, with an outline of the repository.
     fn render_prompt(&self, role: AgentRole, matter: PromptInput<'_>) -> Result<String, PortError> {
         let prompts = self.world.prompts;
         let said = [Some(matter.idea), matter.plan, matter.notes, matter.change];
@@ -275,10 +275,10 @@ impl<'a> ImplementSession<'a> {
         Ok(prompts.render_role_prompt(role, &PromptInput { repo: &repo, edits, ..matter }))
     }
 
-    /// Lets coder and reviewer go on until the change may stand.
+    /// Runs rounds of coder and reviewer until the change is accepted.
     fn run_rounds(&mut self) -> Result<AcceptedChange, ImplementError> {
         let mut problem: Option<AnswerProblem> = None;
-        // What the first review found is all that later ones look at: otherwise there is no end.
+        // Later reviews check only the issues of the first one: otherwise there is no end.
         let mut issues: Option<String> = None;
         let mut files_changed = 0;
         for round in 0..=self.brief.max_review_rounds {
@@ -315,7 +315,7 @@ impl<'a> ImplementSession<'a> {
         }
     }
 
-    /// One round of the coder: how many files the change touches by now.
+    /// Runs one round of the coder, and returns how many files the change touches by now.
     fn run_coder_round(
         &mut self,
         round: u32,
@@ -347,7 +347,7 @@ impl<'a> ImplementSession<'a> {
         Ok(files)
     }
 
-    /// Puts a diff into the worktree. Agents write `\n`, whatever the lines of a file end with.
+    /// Applies a diff to the worktree. Agents write `\n`, also for files with other line ends.
     fn apply_diff(&self, diff: &str) -> Result<ApplyResult, PortError> {
         let refused = match self.world.repo.apply_to_worktree(self.place, diff)? {
             ApplyResult::Cleanly => return Ok(ApplyResult::Cleanly),
@@ -359,7 +359,7 @@ impl<'a> ImplementSession<'a> {
         }
     }
 
-    /// Whether the change may stand, whoever reviews it.
+    /// Checks the staged change before any review, and returns the number of its files.
     fn check_change(&self) -> Result<u32, ImplementError> {
         let StagedChanges { changes, unwanted } = self.world.repo.staged_changes(self.place)?;
         if changes.is_empty() {
@@ -375,7 +375,7 @@ impl<'a> ImplementSession<'a> {
         }
     }
 
-    /// What these changes touch that they may not, in words.
+    /// Describes the protected paths and imports that these changes touch.
     fn find_violations(&self, changes: &[PathChange]) -> Result<Option<String>, PortError> {
         let protected = ProtectedPaths::new(&self.brief.protect)
             .map_err(|error| PortError::new("cannot read `protect`").with_cause(error))?;
@@ -385,7 +385,7 @@ impl<'a> ImplementSession<'a> {
         Ok((!violations.is_empty()).then(|| violations.join("; ")))
     }
 
-    /// The reviewer's word, where there is one.
+    /// Asks the reviewer for a verdict, if there is one.
     fn review_change(
         &mut self,
         round: u32,
@@ -438,7 +438,7 @@ impl<'a> ImplementSession<'a> {
     }
 }
 
-/// What an answer changes, as a diff: the edits that were made, or what the text says.
+/// Returns the change of an answer as a diff: the edits that were made, or the diff in the text.
 fn reply_diff(reply: &AgentReply) -> Result<String, AnswerProblem> {
     match &reply.edits {
         Some(edits) if edits.is_empty() => {
@@ -459,7 +459,7 @@ fn read_idea(brief: &ImplementBrief, world: RunPorts<'_>) -> Result<String, Port
     })
 }
 
-/// The change of the last attempt before this one that was committed.
+/// Returns the change of the last earlier attempt that was committed.
 fn failed_change(about: &EvalAttempt, world: RunPorts<'_>) -> Result<Option<String>, PortError> {
     for attempt in (1..about.attempt).rev() {
         let diff = path::attempt_folder(about.eval, attempt).join(CANDIDATE_DIFF_FILE);
@@ -476,7 +476,7 @@ fn commit_note(brief: &ImplementBrief, world: RunPorts<'_>) -> CommitNote {
         ("Treebeam-Eval", brief.about.eval.to_string()),
         ("Treebeam-Idea", brief.about.idea.sha256.to_string()),
     ];
-    // The commit of an attempt that failed may still have its ref, or not: it must not be taken for this one.
+    // The ref of a failed attempt's commit may still exist; it must not be taken for this one.
     if brief.about.attempt > 1 {
         trailers.push(("Treebeam-Attempt", brief.about.attempt.to_string()));
     }

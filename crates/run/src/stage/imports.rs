@@ -1,5 +1,5 @@
-//! New Python files of a candidate that would be imported in place of what protected files import. The protected files are
-//! read only where a candidate brings in a file that could be one.
+//! Finds new Python files of a candidate that would shadow imports of protected files. The
+//! protected files are read only if a candidate adds a Python module.
 
 use crate::brief::ImplementBrief;
 use crate::port::{PortError, RepoFile, RunPorts};
@@ -7,10 +7,10 @@ use treebeam_core::protect::{
     PathChange, PathKind, ProtectedImports, ProtectedPaths, is_python_module,
 };
 
-/// No longer file is looked at for its imports, in bytes.
+/// Largest file whose imports are checked, in bytes.
 const MAX_SOURCE_BYTES: u64 = 1 << 20;
 
-/// What is wrong with these changes, in words, one line each.
+/// Describes the changes that shadow an import, one line each.
 pub(super) fn find_shadowing(
     changes: &[PathChange],
     protected: &ProtectedPaths,

@@ -1,15 +1,15 @@
-//! The user's own files that sweeps are given: nothing is measured where the protected ones are not what they were for the
-//! root. They are looked at, never changed: only the user can restore them.
+//! Checks that protected inputs are as they were for the root, before and after each sweep. They
+//! are never changed here: only the user can restore them.
 
 use crate::brief::InputsBrief;
 use crate::drive::RunHalt;
 use crate::port::{PortError, RunPorts};
 use treebeam_core::event::SweepSubject;
 
-/// How many files are named.
+/// Largest number of files that a message names.
 const MAX_NAMED_FILES: usize = 5;
 
-/// Lets a sweep begin only where the protected inputs are what they were.
+/// Returns an error unless the protected inputs are as they were for the root.
 pub(super) fn require_unchanged(
     inputs: &InputsBrief,
     subject: SweepSubject,
@@ -21,7 +21,7 @@ pub(super) fn require_unchanged(
     }
 }
 
-/// Why what a job measured says nothing, in words; `failed` is what it says itself of its failure.
+/// Describes why a job's results do not count; `failed` is the job's own message of its failure.
 pub(super) fn explain_void_result(
     inputs: &InputsBrief,
     failed: Option<&str>,
@@ -46,7 +46,7 @@ fn describe_changed_inputs(
     Ok(world.inputs.find_changed_inputs(since)?.map(in_words))
 }
 
-/// Whose sweeps are under way at the same time.
+/// Lists the evals whose sweeps run at the same time.
 fn describe_other_sweeps(inputs: &InputsBrief) -> String {
     let evals: Vec<String> = inputs.under_way.iter().map(|eval| format!("e{eval}")).collect();
     match evals.as_slice() {
@@ -55,7 +55,7 @@ fn describe_other_sweeps(inputs: &InputsBrief) -> String {
     }
 }
 
-/// The first of these paths.
+/// Names the first of these paths.
 pub(super) fn name_first_files(paths: &[String]) -> String {
     let more = paths.len().saturating_sub(MAX_NAMED_FILES);
     let names: Vec<String> =

@@ -1,4 +1,4 @@
-//! Turns a candidate into a node: its ref first, so that its commit is never unreachable, then a fresh worktree.
+//! Turns a candidate into a node: sets a ref, so that its commit is kept, then makes a worktree.
 
 use crate::brief::PromotionBrief;
 use crate::drive::RunHalt;

@@ -1,4 +1,4 @@
-//! Compares a candidate with its parent and with the root, and writes down the figures that the comparison rests on.
+//! Compares a candidate with its parent and with the root, and writes the figures.
 
 use crate::brief::ScoreBrief;
 use crate::drive::RunHalt;
@@ -38,7 +38,7 @@ pub(super) fn score_candidate(
     }
 }
 
-/// The comparison, or in words why the candidate's results cannot be compared.
+/// Returns the comparison, or the reason why the candidate's results cannot be compared.
 fn compare_results(
     brief: &ScoreBrief,
     world: RunPorts<'_>,
@@ -61,7 +61,7 @@ fn compare_results(
     Ok(judge_results(brief, parent, root, candidate))
 }
 
-/// The comparison; without a `root` of its own the parent is the root.
+/// Returns the comparison; without a `root` of its own the parent is the root.
 fn judge_results(
     brief: &ScoreBrief,
     parent: Result<Sweep, String>,

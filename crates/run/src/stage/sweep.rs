@@ -1,5 +1,6 @@
-//! Gives a sweep to the executor, and takes its results in when it has ended. The root's sweep must be sound, or nothing
-//! is paid for; a candidate's failure is its own.
+//! Submits a sweep to the executor, and collects its results when it has ended. The root's sweep
+//! must be sound, otherwise the run halts before anything is paid for; the failure of a candidate's
+//! sweep is recorded for its eval only.
 
 use super::inputs;
 use crate::brief::{CollectBrief, JobWatch, SweepBounds, SweepBrief};
@@ -19,8 +20,8 @@ use treebeam_core::protect::{ProtectedPaths, folded_path};
 use treebeam_core::root_checks::{InputScope, RootChecks};
 use treebeam_score::sweep_csv::{Sweep, SweepError};
 
-/// The root has no worktree yet; that of a candidate whose sweep is repeated may be gone, or may have been touched; one that
-/// a process before left is not believed.
+/// Submits a sweep in a fresh or renewed worktree. The root has no worktree yet; that of a repeated
+/// sweep may be gone or changed; that of an earlier process is not trusted.
 pub(super) fn submit_sweep(brief: &SweepBrief, world: RunPorts<'_>) -> Result<(), RunHalt> {
     let SweepBrief { job, inputs } = brief;
     inputs::require_unchanged(inputs, job.key.subject, world)?;
@@ -36,8 +37,8 @@ pub(super) fn submit_sweep(brief: &SweepBrief, world: RunPorts<'_>) -> Result<()
     Ok(world.executor.submit_job(job)?)
 }
 
-/// Takes in what an ended job left behind. Nothing comes of an adopted job in whose worktree a file
-/// is other than committed: its sweep is run again in a worktree that this process makes.
+/// Collects the results of an ended job. Returns `None` for an adopted job in whose worktree a file
+/// differs from the commit: its sweep is run again in a worktree that this process makes.
 pub(crate) fn collect_sweep(
     end: &JobEnd,
     brief: &CollectBrief,
@@ -53,10 +54,10 @@ pub(crate) fn collect_sweep(
     }
 }
 
-/// Where the results of a job lie, or what kind of failure it is, and why.
+/// Path of the results of a job, or the kind and reason of its failure.
 type FoundResults<'a> = Result<&'a RunPath, (FailureKind, String)>;
 
-/// A code state that was swept, and what may not be another than it has it.
+/// A code state that was swept, and the files that the sweep must not change.
 #[derive(Clone, Copy)]
 struct SweptCommit<'a> {
     commit: &'a Commit,
@@ -65,8 +66,8 @@ struct SweptCommit<'a> {
 }
 
 impl SweptCommit<'_> {
-    /// The results of a job, or why there are none: one that failed may have changed what it was
-    /// given too. Nothing where the sweep has to be run again.
+    /// Returns the results of a job, or why there are none: a failed job may have changed its
+    /// inputs, too. Returns `None` if the sweep has to be run again.
     fn find_results<'a>(
         self,
         end: &'a JobEnd,
@@ -97,7 +98,7 @@ impl SweptCommit<'_> {
         })
     }
 
-    /// What is wrong with the worktree that a sweep has left, in words. What the root's own sweep rewrites too is restored.
+    /// Finds defects of the worktree after a sweep; restores files that the root's sweep rewrites.
     fn check_worktree(
         self,
         subject: SweepSubject,
@@ -108,7 +109,7 @@ impl SweptCommit<'_> {
         if !touched.protected.is_empty() {
             return Ok(Some((FailureKind::Protected, describe_protected(&touched))));
         }
-        // An older run does not say what its root's sweep rewrites.
+        // The journal of an older run does not record what its root's sweep rewrites.
         let Some(checks) = checks else { return Ok(None) };
         let other = without_results(touched.other, results_csv.as_ref());
         let is_usual = |path: &String| checks.rewritten.contains(path);
@@ -122,7 +123,7 @@ impl SweptCommit<'_> {
         Ok(None)
     }
 
-    /// Why results do not count whose sweep left these tracked files other than committed.
+    /// Explains why results do not count after a sweep that changed these tracked files.
     fn describe_unusual(self, files: &[String]) -> String {
         let names = inputs::name_first_files(files);
         let what = "tests and sweep left files other than committed";
@@ -137,8 +138,8 @@ impl SweptCommit<'_> {
     }
 }
 
-/// Why the results of a suspect sweep do not count; `failed` is what the job says itself of its
-/// failure. Which artifacts were changed is on record beside it.
+/// Explains why the results of a suspect sweep do not count; `failed` is the job's own message of
+/// its failure. The changed artifacts are on record beside it.
 fn suspect_message(failed: Option<&str>) -> String {
     let said = failed.map_or_else(String::new, |said| format!("; the job itself: {said}"));
     format!("{SUSPECT_SWEEP_MESSAGE}{said}")
@@ -160,7 +161,7 @@ fn describe_protected(touched: &TouchedFiles) -> String {
     format!("the sweep left protected files other than committed: {names}")
 }
 
-/// A sweep may write its results where the user says that it does.
+/// Removes the results CSV from these paths: a sweep may write it where the user says that it does.
 fn without_results(mut paths: Vec<String>, results_csv: Option<&WorktreePath>) -> Vec<String> {
     let results = results_csv.map(|results| folded_path(results.as_str()));
     paths.retain(|path| results.as_ref() != Some(&folded_path(path)));
@@ -186,7 +187,7 @@ fn collect_root(
         return Ok(None);
     }
     if !touched.protected.is_empty() {
-        // Where the sweep itself does that, it would fail every candidate.
+        // A root's sweep that changes protected files would make every candidate fail.
         return Ok(Some(StepOutcome::RootRefused { why: describe_protected(&touched) }));
     }
     let rewritten = without_results(touched.other, settings.measure.results_csv.as_ref());
@@ -226,7 +227,7 @@ fn collect_eval(
     Ok(Some(outcome))
 }
 
-/// Links what the commands said to where it stays, whatever becomes of the submission.
+/// Links the output of the commands to its stable place, which outlives the submission.
 fn keep_logs(end: &JobEnd, home: &RunPath, world: RunPorts<'_>) -> Result<(), PortError> {
     for log in &end.logs {
         let name = log.as_str().rsplit('/').next().unwrap_or_default();
@@ -235,8 +236,8 @@ fn keep_logs(end: &JobEnd, home: &RunPath, world: RunPorts<'_>) -> Result<(), Po
     if end.logs.is_empty() { Ok(()) } else { world.files.sync_files() }
 }
 
-/// Links the accepted submission to its stable place, and copies its results to where decisions rest on them. Results that
-/// are no longer what they were when the job's processes were gone are refused.
+/// Links the accepted submission to its stable place, and imports its results as an artifact.
+/// Results that have changed since the job's processes were gone are refused.
 fn import_results(
     results: &RunPath,
     end: &JobEnd,
@@ -275,7 +276,7 @@ fn accept_root(
         Ok(own) => own,
         Err((_, why)) => return Ok(StepOutcome::RootRefused { why }),
     };
-    // Where the user names another one for the root, the sweep is what its candidates have as their parent's.
+    // With a user's root baseline, the sweep's results are the parent baseline of its candidates.
     let (baseline, parent) = match &settings.measure.root_baseline_csv {
         None => (own, None),
         Some(file) => {
@@ -300,7 +301,7 @@ fn accept_root(
     })
 }
 
-/// Writes down what the inputs are, for processes that come later: the digest of the list.
+/// Writes the list of inputs, for later processes, and returns its digest.
 fn keep_inputs(key: JobKey, world: RunPorts<'_>) -> Result<Option<Sha256>, PortError> {
     let job = path::submission_folder(key.subject, key.submission);
     let Some(list) = world.inputs.list_inputs(&job)? else { return Ok(None) };
@@ -309,7 +310,7 @@ fn keep_inputs(key: JobKey, world: RunPorts<'_>) -> Result<Option<Sha256>, PortE
     Ok(Some(list.sha256))
 }
 
-/// How many rows results have that can be compared with, or in words why they cannot.
+/// Returns the number of comparable rows of results, or why they cannot be compared.
 fn count_rows(
     results: &Artifact,
     settings: &FixedSettings,
@@ -323,7 +324,7 @@ fn count_rows(
     Ok(split_sweep_error(sweep)?.and_then(|sweep| check_root_rows(&sweep, whose, settings)))
 }
 
-/// What is wrong with results is said in words; that they cannot be read is nobody's fault but the disk's.
+/// Splits errors of reading results: defects become a text, errors of the disk a port error.
 pub(super) fn split_sweep_error(
     read: Result<Sweep, SweepError>,
 ) -> Result<Result<Sweep, String>, PortError> {
@@ -335,7 +336,7 @@ pub(super) fn split_sweep_error(
     }
 }
 
-/// How many rows the root's results have, if they can be compared with: by the rule that candidates are judged by.
+/// Returns the number of rows of the root's results, by the rule for candidates.
 fn check_root_rows(sweep: &Sweep, whose: &str, settings: &FixedSettings) -> Result<u32, String> {
     sweep
         .require_primary(&settings.score)

@@ -1,8 +1,8 @@
-//! The greedy list schedule in the order of ids, by hand: what the loop is measured by. It knows nothing of the plan.
+//! A greedy list schedule in the order of ids, as a reference for the loop, without the plan.
 
 use crate::virtual_time::Length;
 
-/// How many may do what at once.
+/// Limits on parallel work.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lanes {
     pub(crate) evals: usize,
@@ -10,7 +10,7 @@ pub(crate) struct Lanes {
     pub(crate) sweeps: Option<usize>,
 }
 
-/// Where an eval is.
+/// The state of an eval.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum At {
     Queue,
@@ -23,7 +23,7 @@ enum At {
 /// An eval of a depth: its node, and how long it takes.
 pub(crate) type Work = (usize, Length);
 
-/// How long a depth takes where, whenever something ends, the first that can go on does.
+/// Returns the duration of a depth if, whenever something ends, the first eval that can go on does.
 pub(crate) fn makespan(work: &[Work], lanes: Lanes) -> u64 {
     let mut at = vec![At::Queue; work.len()];
     let mut now = 0;
@@ -45,7 +45,7 @@ pub(crate) fn makespan(work: &[Work], lanes: Lanes) -> u64 {
     }
 }
 
-/// Lets the first eval go on that can, sweeps before the beginnings of evals.
+/// Advances the first eval that can go on, sweeps before the beginnings of evals.
 fn begin(work: &[Work], at: &mut [At], lanes: Lanes, now: u64) -> bool {
     let count = |wanted: &dyn Fn(usize) -> bool| (0..work.len()).filter(|n| wanted(*n)).count();
     let is_sweeping = |n: usize| matches!(at[n], At::Sweeping(_));

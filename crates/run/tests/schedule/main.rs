@@ -1,5 +1,5 @@
-//! How well the slots are used, in virtual time: the real loop and the real plan against the greedy list schedule in the
-//! order of ids, for evals of uneven length; and that of several nodes none has to wait for the others.
+//! The use of parallel slots, in virtual time. The real loop and plan are compared with the greedy
+//! list schedule in the order of ids, for evals of uneven length; and no node waits for another.
 
 #![cfg(test)]
 
@@ -16,7 +16,7 @@ use treebeam_run::drive_run;
 use treebeam_testkit::journal::MemoryJournal;
 use virtual_time::{Length, Times, VirtualTime};
 
-/// At most so much longer than the greedy schedule, in hundredths.
+/// Largest allowed ratio to the greedy schedule, in hundredths.
 const LONGER: u64 = 105;
 const SLOTS: [u32; 3] = [2, 4, 8];
 
@@ -24,7 +24,7 @@ fn number(n: u32) -> NonZeroU32 {
     NonZeroU32::new(n).expect("not zero")
 }
 
-/// How large a run is.
+/// The size of a run.
 #[derive(Clone, Copy)]
 struct Size {
     ideas: u32,
@@ -51,7 +51,7 @@ fn reach(size: Size, lanes: Lanes) -> RunLimits {
     }
 }
 
-/// A whole run, and when each of its evals began and ended.
+/// Runs to the end, and returns when each of its evals began and ended.
 fn run(
     size: Size,
     lanes: Lanes,
@@ -70,7 +70,7 @@ fn run(
     (end, world.times())
 }
 
-/// The evals of each depth, as the greedy schedule takes them.
+/// Returns the evals of each depth, as input of the greedy schedule.
 fn depths(state: &State, length: impl Fn(u32) -> Length) -> Vec<Vec<Work>> {
     let mut depths: BTreeMap<_, Vec<Work>> = BTreeMap::new();
     for eval in state.evals.iter() {
@@ -97,7 +97,7 @@ fn check(
     assert!(took * 100 <= ideal * LONGER, "{what}: {lanes:?}: {took}, greedy {ideal}");
 }
 
-/// A number below `end` that follows from a seed and an eval.
+/// Returns a pseudorandom number below `end` for a seed and an eval.
 fn drawn(seed: u64, eval: u32, end: u64) -> u64 {
     let mut mixed = (seed << 32 | u64::from(eval)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -160,7 +160,7 @@ fn several_nodes_are_scheduled_as_well_with_and_without_lanes_of_their_own() {
     }
 }
 
-/// Of the evals of a run, those of the deepest nodes, by node.
+/// Returns the times of the deepest nodes' evals, by node.
 fn deepest(end: &State, times: &BTreeMap<EvalId, Times>) -> BTreeMap<NodeId, Vec<Times>> {
     let mut by_node: BTreeMap<NodeId, Vec<Times>> = BTreeMap::new();
     for eval in end.evals.iter().filter(|eval| eval.parent != NodeId::ROOT) {
@@ -218,7 +218,7 @@ fn what_ends_first_makes_room_first_whatever_its_id() {
     let ended: Vec<u64> = times.values().map(|it| it.ended).collect();
     assert!(!ended.is_sorted(), "and end in another");
     assert_eq!(end.closed.len(), 1);
-    // Whenever one ends another begins at once, while there is one.
+    // Whenever an eval ends another begins at once, while there is one.
     for begins in begun.iter().skip(4) {
         assert!(ended.contains(begins), "nothing ended at {begins}: {ended:?}");
     }

@@ -1,6 +1,6 @@
-//! A world in memory whose answers and sweeps take time, and whose clock stands still unless everybody waits for it. The
-//! loop, its threads and the plan are the real ones: time goes on only once all that is on record as under way has come to
-//! where it waits, so that nothing depends on how fast the machine is.
+//! Ports in memory whose answers and sweeps take virtual time. The loop, its threads and the plan
+//! are the real ones. Time advances only once everything that is recorded as running waits for it,
+//! so that nothing depends on the speed of the machine.
 
 use jiff::{SignedDuration, Timestamp};
 use std::collections::BTreeMap;
@@ -16,17 +16,17 @@ use treebeam_run::port::{
 };
 use treebeam_testkit::memory::MemoryWorld;
 
-/// How long one question to the executor waits for an end.
+/// Longest wait of one question to the executor.
 const PATIENCE: Duration = Duration::from_millis(5);
 
-/// How long the two parts of an eval take.
+/// Durations of the two parts of an eval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Length {
     pub(crate) implement: u64,
     pub(crate) sweep: u64,
 }
 
-/// When an eval began, and when its sweep was given to the executor and ended.
+/// The times at which an eval began, and its sweep was submitted and ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Times {
     pub(crate) begun: u64,
@@ -44,25 +44,25 @@ pub(crate) struct VirtualTime {
 #[derive(Default)]
 struct Now {
     time: u64,
-    /// Questions that are being answered, and until when.
+    /// Questions that are being answered, with their ends.
     answers: BTreeMap<EvalId, u64>,
-    /// Jobs that run, and until when.
+    /// Running jobs, with their ends.
     jobs: BTreeMap<SweepSubject, (u64, SweepJob)>,
     times: BTreeMap<EvalId, Times>,
     record: Record,
 }
 
-/// What is on record as under way.
+/// The work that is recorded as running.
 #[derive(Default)]
 struct Record {
     implementing: usize,
     sweeping: usize,
-    /// Something is under way that takes no time.
+    /// True if something is running that takes no time.
     busy: bool,
 }
 
 impl Now {
-    /// Lets time go on to the next end of something, if all that is on record waits for one.
+    /// Advances time to the next end, if everything recorded waits for one.
     fn go_on(&mut self) {
         let waits = self.answers.len() == self.record.implementing
             && self.jobs.len() == self.record.sweeping
@@ -92,7 +92,7 @@ impl VirtualTime {
         RunPorts { agent: self, executor: self, clock: self, ..self.memory.ports() }
     }
 
-    /// Takes note of what is on record: what the loop has started, or is about to.
+    /// Notes the recorded work: what the loop has started, or is about to start.
     pub(crate) fn see(&self, state: &State) {
         let mut now = self.lock();
         let ideas_are_in = state.nodes_awaiting_ideas().next().is_none();
@@ -105,7 +105,7 @@ impl VirtualTime {
         self.changed(now);
     }
 
-    /// When each eval began and ended, by its id.
+    /// Returns when each eval began and ended, by its id.
     pub(crate) fn times(&self) -> BTreeMap<EvalId, Times> {
         self.lock().times.clone()
     }
@@ -114,13 +114,13 @@ impl VirtualTime {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets time go on if it may, and tells all who wait for it.
+    /// Advances time if possible, and wakes all waiting threads.
     fn changed(&self, mut now: MutexGuard<'_, Now>) {
         now.go_on();
         self.woken.notify_all();
     }
 
-    /// Answers once its time has come.
+    /// Blocks until the end of the eval's implementation.
     fn implement(&self, eval: EvalId) {
         let mut now = self.lock();
         let begun = now.time;
@@ -147,7 +147,7 @@ impl Agent for VirtualTime {
         self.memory.can_continue(role)
     }
 
-    /// Ideas come at once and are all good ones; what they are worth follows from the question.
+    /// Answers at once with ideas that are all good; their gain follows from the question.
     fn ask(&self, ask: &AgentRequest) -> Result<AgentReply, AgentError> {
         if ask.role == AgentRole::Ideas {
             let wanted = ask.prompt.split_whitespace().nth(1).and_then(|n| n.parse().ok());
@@ -183,7 +183,7 @@ impl Executor for VirtualTime {
         self.memory.adopt_jobs(jobs)
     }
 
-    /// One end at a time, in the order of the ends.
+    /// Returns one end at a time, in the order of the ends.
     fn wait_for_jobs(&self, _: Duration) -> Result<Vec<JobEnd>, PortError> {
         let none = |now: &mut Now| now.jobs.values().all(|(end, _)| *end > now.time);
         let waited = self.woken.wait_timeout_while(self.lock(), PATIENCE, none);

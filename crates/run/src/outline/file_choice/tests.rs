@@ -1,4 +1,4 @@
-//! Which files are chosen, and in which order, by names and sizes. That git says them right is shown elsewhere.
+//! The choice and order of files by names and sizes, without a real git.
 
 use super::*;
 
@@ -41,7 +41,7 @@ fn what_was_named_comes_first() {
             "conf/base.yaml",
         ]
     );
-    // Data is shown to those who ask for it.
+    // Data is shown if the text mentions it.
     let said = ["look at data/prices.csv and at node_modules/x/main.js"];
     let first = paths(&likely_files(&files, &said, &[]));
     assert_eq!(first[..2], ["node_modules/x/main.js", "data/prices.csv"]);

@@ -1,4 +1,4 @@
-//! How templates are read, what is wrong with them, and what becomes of them. What is filled in is made up.
+//! Parsing templates, their errors, and filling them in with made-up texts.
 
 use super::*;
 use proptest::prelude::*;
@@ -86,7 +86,7 @@ proptest! {
 
     #[test]
     fn no_placeholder_is_left(lines in prop::collection::vec("(\\PC{0,20})", 0..20)) {
-        // Whatever else a template says, what was read as a placeholder is not shown as one.
+        // Text that was parsed as a placeholder is never left in the prompt.
         let text = lines.join("\n").replace(['{', '}'], "") + "\n{{idea}}\n{{keep}}\n";
         let filled = coder(&text).expect("a template").fill(&PromptParts::new());
         prop_assert!(!filled.contains("{{"), "{}", filled);
