@@ -1,6 +1,7 @@
-//! The folders below `worktrees/` in which git keeps what it knows of a worktree: reading, finding and removing ours.
-//! They are only ever found by what is in them; their names only tell which of them need not be read. Nothing here runs
-//! git: what git's own `worktree remove` checks first is what a candidate may have changed.
+//! Lists, reads and removes git's admin folders of worktrees, below `worktrees/` in the git folder.
+//! An admin folder is identified by its content; its name only tells which ones need not be read.
+//! Runs no git: the files that `git worktree remove` checks first may have been changed by a
+//! candidate.
 
 use super::lock::{self, RepoLock};
 use super::paths;
@@ -13,24 +14,24 @@ use std::time::Duration;
 use treebeam_core::id::{CodePlace, Commit, RunId};
 use treebeam_run::port::PortError;
 
-/// How the names of all admin folders begin that we make.
+/// Prefix of the name of every admin folder that treebeam makes.
 const ADMIN_NAME_PREFIX: &str = "tree-";
 
-/// How every reason for which we lock a worktree begins.
+/// Prefix of every reason with which treebeam locks a worktree.
 const LOCK_REASON_PREFIX: &str = "treebeam ";
 
-/// No `.git` of a worktree is longer, in bytes.
+/// Maximum size of a worktree's `.git` file, in bytes; a larger one is not read.
 const MAX_DOT_GIT_BYTES: u64 = 64 << 10;
 
-/// Longer than any git that is alive needs from making an admin folder to its first file.
+/// Upper bound for the time in which a live git writes the first file into a new admin folder.
 const MAX_ADMIN_CREATION_TIME: Duration = Duration::from_mins(1);
 
-/// Why a worktree is locked, up to its commit: whose it is.
+/// Returns the lock reason of a worktree up to its commit: the run and the place that own it.
 pub(super) fn lock_reason_prefix(run: &RunId, place: CodePlace) -> String {
     format!("{LOCK_REASON_PREFIX}{run} {place} ")
 }
 
-/// One admin folder.
+/// An admin folder as read from disk: its path, its lock reason and the path of its worktree.
 #[derive(Clone, Debug)]
 pub(super) struct AdminFolder {
     folder: PathBuf,
@@ -38,13 +39,13 @@ pub(super) struct AdminFolder {
     target: Option<String>,
 }
 
-/// All of them.
+/// Reads all admin folders of a repository.
 pub(super) fn list_admins(common_dir: &Path) -> Result<Vec<AdminFolder>, PortError> {
     Ok(list_admin_paths(common_dir)?.into_iter().map(AdminFolder::read).collect())
 }
 
-/// Those that can be about a place. One that is named after another place of a run is not even read: there is one for
-/// each node, and a long run has many.
+/// Reads the admin folders that may belong to a place. Folders named after other places are skipped
+/// unread: there is one for each node, and a long run has many.
 pub(super) fn list_admins_for(common_dir: &Path, own: &str) -> Result<Vec<AdminFolder>, PortError> {
     let name =
         |folder: &PathBuf| folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -55,12 +56,12 @@ pub(super) fn list_admins_for(common_dir: &Path, own: &str) -> Result<Vec<AdminF
     Ok(folders.into_iter().map(AdminFolder::read).collect())
 }
 
-/// The name that we give to an admin folder, if it is free.
+/// Returns the preferred name of a place's admin folder; it may be taken.
 pub(super) fn admin_name(run: &RunId, place: CodePlace) -> String {
     place.ref_name(run).replace('/', "-")
 }
 
-/// The folders themselves, of any worktree.
+/// Lists the paths of all admin folders, also of worktrees that treebeam did not make.
 pub(super) fn list_admin_paths(common_dir: &Path) -> Result<Vec<PathBuf>, PortError> {
     let folder = common_dir.join("worktrees");
     let fail =
@@ -73,8 +74,9 @@ pub(super) fn list_admin_paths(common_dir: &Path) -> Result<Vec<PathBuf>, PortEr
     entries.map(path).collect::<io::Result<_>>().map_err(fail)
 }
 
-/// Removes what a power cut, or a `git worktree add` that was cut off, left half-made: git fails where it meets it.
-/// Whoever makes a worktree holds the lock, so what is half-made while we hold it is nobody's.
+/// Removes admin folders that a power cut or an interrupted `git worktree add` left half-made: git
+/// fails wherever it meets one. Worktrees are made under the lock, so a half-made folder seen under
+/// the lock is abandoned.
 pub(super) fn remove_half_made(common_dir: &Path) -> Result<(), PortError> {
     let broken = |admin: &AdminFolder| admin.is_half_made();
     if !list_admins(common_dir)?.iter().any(broken) {
@@ -87,30 +89,30 @@ pub(super) fn remove_half_made(common_dir: &Path) -> Result<(), PortError> {
 }
 
 impl AdminFolder {
-    /// Reads one; what is missing in it is empty.
+    /// Reads an admin folder; missing files count as empty.
     pub(super) fn read(folder: PathBuf) -> Self {
         let text = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
         let target = text("gitdir").trim_end().strip_suffix("/.git").map(paths::git_path);
         Self { reason: text("locked").trim().to_owned(), target, folder }
     }
 
-    /// The folder itself, for `--git-dir`.
+    /// Returns the real path of the admin folder, for `--git-dir`.
     pub(super) fn git_dir(&self) -> Result<String, PortError> {
         paths::real_path(&self.folder)
     }
 
-    /// Whether its worktree is this folder.
+    /// Returns true if this admin folder belongs to the worktree at this path.
     pub(super) fn is_for(&self, worktree: &str) -> bool {
         self.target.as_deref() == Some(worktree)
     }
 
-    /// Whether a worktree of this owner is gone, or was never finished, and this is what is left.
+    /// Returns true if the worktree of this owner is gone or was never finished.
     pub(super) fn is_left_by(&self, owner: &str) -> bool {
         let gone = |target: &String| !Path::new(target).exists();
         self.reason.starts_with(owner) && self.target.as_ref().is_none_or(gone)
     }
 
-    /// Whose worktree it was, `<run> <place>`, if it was ours and is gone.
+    /// Returns the owner (`<run> <place>`) of a treebeam worktree that is gone.
     pub(super) fn stale_owner(&self) -> Option<String> {
         let rest = self
             .reason
@@ -119,29 +121,29 @@ impl AdminFolder {
         Some(rest.rsplit_once(' ').map_or(rest, |(owner, _)| owner).to_owned())
     }
 
-    /// Whether the worktree of this owner was moved to this folder, together with the run or the whole repository.
+    /// Returns true if this owner's worktree was moved to `folder`, with its run or the repository.
     pub(super) fn is_moved_to(&self, owner: &str, folder: &Path) -> bool {
         let named = worktree_name_in(folder);
         self.target.is_some() && self.is_left_by(owner) && named.as_deref() == self.worktree_name()
     }
 
-    /// What git calls the worktree.
+    /// Returns git's name of the worktree: the name of its admin folder.
     pub(super) fn worktree_name(&self) -> Option<&OsStr> {
         self.folder.file_name()
     }
 
-    /// Its worktree, and whose that was, if it was ours and is gone.
+    /// Returns the owner and the former path of a treebeam worktree that is gone.
     pub(super) fn orphaned_worktree(&self) -> Option<(String, String)> {
         Some((self.stale_owner()?, self.target.clone()?))
     }
 
-    /// Whether a worktree of this run is there.
+    /// Returns true if this is the admin folder of an existing worktree of `run`.
     pub(super) fn has_worktree_of(&self, run: &RunId) -> bool {
         let there = self.target.as_ref().is_some_and(|target| Path::new(target).exists());
         there && self.reason.starts_with(&format!("{LOCK_REASON_PREFIX}{run} "))
     }
 
-    /// The commit that its worktree was made at: it stands in our reason, and else in its `HEAD`.
+    /// Returns the commit that the worktree was made at, from the lock reason or else from `HEAD`.
     pub(super) fn base_commit(&self) -> Option<Commit> {
         let ours =
             self.reason.strip_prefix(LOCK_REASON_PREFIX).and_then(|rest| rest.rsplit(' ').next());
@@ -159,14 +161,15 @@ impl AdminFolder {
         ours && !whole || self.is_hardly_begun()
     }
 
-    /// A power cut took what was in the files and left their names. Git writes the reason first: while it is at work, that
-    /// is not empty.
+    /// Returns true if a power cut emptied the files and left their names. Git writes the reason
+    /// first, so the reason is not empty while a git is at work.
     fn is_blanked(&self) -> bool {
         let blank = |name: &str| fs::metadata(self.folder.join(name)).is_ok_and(|f| f.len() == 0);
         blank("locked") && ["gitdir", "commondir", "HEAD"].into_iter().any(blank)
     }
 
-    /// Git died before it could write even the reason. Another's git is past that in less than a moment.
+    /// Returns true if git died before it wrote the reason. A live git gets past that in an
+    /// instant.
     fn is_hardly_begun(&self) -> bool {
         let Ok(entries) = fs::read_dir(&self.folder) else { return false };
         let mut paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
@@ -176,18 +179,19 @@ impl AdminFolder {
         blank && age.is_some_and(|age| age > MAX_ADMIN_CREATION_TIME)
     }
 
-    /// Waits for a git that is still at work here although whoever started it is dead.
+    /// Waits for a git that still writes in the worktree after its parent process died.
     pub(super) fn await_git(&self) -> Result<(), PortError> {
         lock::await_worktree_git(&self.folder)
     }
 
-    /// Removes it from git's sight, whole.
+    /// Removes the whole admin folder at once, as git sees it.
     pub(super) fn remove(&self, workshop: &AdminWorkshop<'_>) -> Result<(), PortError> {
         workshop.remove_admin(&self.folder)
     }
 }
 
-/// What git calls the worktree in a folder, as the folder itself has it. That stays, wherever both are moved to.
+/// Returns git's name of the worktree in `folder`, read from its `.git` file. The name stays the
+/// same when the worktree or the repository is moved.
 pub(super) fn worktree_name_in(folder: &Path) -> Option<OsString> {
     let link = folder.join(".git");
     let found = fs::symlink_metadata(&link).ok()?;

@@ -1,4 +1,5 @@
-//! Putting a diff into a worktree and its index: all of it or nothing. It does not judge what a diff changes.
+//! Applies a diff to a worktree and its index, completely or not at all. Does not judge the
+//! changes.
 
 use super::call::{GitAnswer, GitCall};
 use super::error_text::without_paths;
@@ -12,12 +13,12 @@ use treebeam_process::ChildInput;
 use treebeam_run::patch;
 use treebeam_run::port::{ApplyResult, PortError};
 
-/// No list of paths is longer, in bytes.
+/// Maximum size of a list of paths, in bytes.
 const MAX_PATH_LIST_BYTES: usize = 64 << 20;
 
 impl GitRepo {
-    /// Applies a diff. A git that is killed meanwhile may leave files half-written, and even an index that has the diff: it is
-    /// tried again in a worktree that is made again.
+    /// Applies a diff. A killed git may leave half-written files, or even an index that has the
+    /// diff, so the worktree is rebuilt before each further try.
     pub(super) fn apply_diff(
         &self,
         place: CodePlace,
@@ -34,7 +35,7 @@ impl GitRepo {
         })
     }
 
-    /// What became of a diff; nothing where git was killed.
+    /// Applies a diff once; returns `None` if git was killed.
     fn try_apply_diff(
         &self,
         place: CodePlace,
@@ -59,7 +60,7 @@ fn with_final_newline(diff: &str) -> String {
     format!("{diff}{end}")
 }
 
-/// Whether the line counts of a diff's hunks are believed.
+/// How git treats the line counts in the hunk headers of a diff.
 #[derive(Clone, Copy)]
 enum LineCounts {
     AsWritten,
@@ -75,7 +76,7 @@ impl LineCounts {
     }
 }
 
-/// A diff on its way into a worktree.
+/// A diff that is to be applied to a worktree.
 struct PendingPatch<'a> {
     repo: &'a GitRepo,
     place: CodePlace,
@@ -90,7 +91,8 @@ impl PendingPatch<'_> {
             if let Some(why) = patch::truncation_error(&self.text) {
                 return Ok(Some(ApplyResult::Refused(format!("error: {why}"))));
             }
-            // Models count lines badly. Counting for them comes second: it trips over a blank line at the end.
+            // Models often miscount lines. Recounting comes second: it fails on a trailing blank
+            // line.
             return self.read_outcome(
                 &self.apply_despite_gc(LineCounts::Recounted)?,
                 LineCounts::Recounted,
@@ -99,7 +101,7 @@ impl PendingPatch<'_> {
         self.read_outcome(&answer, LineCounts::AsWritten)
     }
 
-    /// Applies it, again where a gc took away what git had begun to write: that is not the diff's fault.
+    /// Applies the diff, and repeats it if a gc deleted what git was writing: not the diff's fault.
     fn apply_despite_gc(&self, counts: LineCounts) -> Result<GitAnswer, PortError> {
         for _ in 0..gc::MAX_GC_REPEATS {
             self.repo.user.await_gc();
@@ -154,7 +156,7 @@ impl PendingPatch<'_> {
         Ok(Some(ApplyResult::Refused(without_paths(&answer.stderr, &paths))))
     }
 
-    /// Nobody else works in this worktree, so the lock is that of the git that has just died.
+    /// Removes the index lock of the git that has just died; no other git works in this worktree.
     fn remove_index_lock(&self) -> Result<(), PortError> {
         let lock = Path::new(&self.worktree.target.git_dir).join("index.lock");
         paths::remove_path(&lock).map_err(|error| {
@@ -162,8 +164,9 @@ impl PendingPatch<'_> {
         })
     }
 
-    /// Git looks before it writes, but not at everything: a file that should become a folder stops it half-way, with
-    /// the index unchanged. A path of the diff that the index does not have was not there before, or git had refused.
+    /// Undoes a diff that git applied half-way. Git checks before it writes, but not everything: a
+    /// file that should become a folder stops it half-way, with the index unchanged. Paths of the
+    /// diff that are not in the index did not exist before, or git would have refused the diff.
     fn undo_half_applied(&self, counts: LineCounts) -> Result<(), PortError> {
         let touched =
             self.git_call_with_diff(&["apply", "--numstat", "-z", counts.git_flag(), "-"]);
@@ -200,18 +203,20 @@ impl PendingPatch<'_> {
     }
 }
 
-/// Some malformed diffs make git abort while it reads them, before it writes anything but its lock.
+/// Returns true if git aborted. Some malformed diffs make it abort while it reads them, before it
+/// has written anything but its lock.
 fn has_git_aborted(answer: &GitAnswer) -> bool {
     let broken = |line: &str| line.contains(": Assertion `") || line.starts_with("BUG: ");
     answer.code != Some(1) && answer.stderr.lines().next_back().is_some_and(broken)
 }
 
-/// A diff that does not fit is the diff's fault; a full disk, a lock or a broken index is not.
+/// Returns true if git itself failed (full disk, lock, broken index), not the diff.
 fn is_git_failure(answer: &GitAnswer) -> bool {
     answer.code.is_none() || has_environment_error(&answer.stderr)
 }
 
-/// Names in a diff come back in git's words, so that only the ends of lines say why, and few beginnings.
+/// Returns true if git reports an error of the environment. Git quotes names from the diff, so only
+/// ends of lines and a few beginnings are conclusive.
 fn has_environment_error(stderr: &str) -> bool {
     const ERROR_LINE_ENDS: [&str; 8] = [
         "No space left on device",

@@ -1,8 +1,10 @@
-//! How one git command is run. It knows nothing of worktrees, refs or what an answer means.
+//! Builds and runs one git command. It knows nothing of worktrees, refs or the meaning of an
+//! answer.
 //!
-//! Two voices. A *sealed* call is told where it acts, and sees no configuration but the repository's own: whatever a
-//! candidate did to its folder, the call stays where it was sent. A call *as the user* sees what the user's own git would
-//! see, and is only used to read. Neither runs a hook, a filter or any other command that somebody has configured.
+//! There are two kinds of calls. A *sealed* call gets its git folder and working tree explicitly
+//! and reads no configuration but the repository's own: nothing that a candidate did to its folder
+//! can redirect it. A *user* call sees what the user's own git would see, and only reads. Neither
+//! runs a hook, a filter or any other configured command.
 
 use super::error_text::{GitErrorText, hint_for, hint_for_signal};
 use super::killed::{self, AbsentLocks, MAX_KILLED_TRIES};
@@ -13,10 +15,10 @@ use treebeam_process::free_space;
 use treebeam_process::{CapturedOutput, ChildInput, ChildProgram, OutputLimits, ProcessError};
 use treebeam_run::port::PortError;
 
-/// No git command of ours takes this long, unless the disk or the network below it is gone.
+/// Deadline of a git command; only a failed disk or network makes git take longer.
 const GIT_CALL_TIMEOUT: Duration = Duration::from_mins(15);
 
-/// With less room than this in bytes, whatever git could not do was for want of it.
+/// Free space, in bytes, below which a failure of git is blamed on the full disk.
 const LOW_DISK_BYTES: u64 = 1 << 20;
 
 #[cfg(windows)]
@@ -24,7 +26,7 @@ pub(super) const NULL_DEVICE: &str = "NUL";
 #[cfg(not(windows))]
 pub(super) const NULL_DEVICE: &str = "/dev/null";
 
-/// Variables that git needs in order to work at all: where programs, the home folder and temporary files are.
+/// Variables that git cannot work without: paths of programs, the home and the temporary folder.
 const NEEDED_VARIABLES: [&str; 18] = [
     "PATH",
     "HOME",
@@ -46,7 +48,7 @@ const NEEDED_VARIABLES: [&str; 18] = [
     "TMP",
 ];
 
-/// Variables that decide what the user's own git sees. Those that would send it elsewhere (`GIT_DIR`) are not among them.
+/// Variables that decide what the user's own git sees, without those that redirect it (`GIT_DIR`).
 const USER_VARIABLES: [&str; 6] = [
     "XDG_CONFIG_HOME",
     "USER",
@@ -56,7 +58,7 @@ const USER_VARIABLES: [&str; 6] = [
     "GIT_DISCOVERY_ACROSS_FILESYSTEM",
 ];
 
-/// What every sealed call is told, against whatever the repository's own configuration says.
+/// Settings of every sealed call, which override the repository's own configuration.
 const SEALED_SETTINGS: [&str; 23] = [
     "core.fsmonitor=false",
     "core.untrackedCache=false",
@@ -83,16 +85,16 @@ const SEALED_SETTINGS: [&str; 23] = [
     "color.ui=never",
 ];
 
-/// Settings whose value is a path, here nowhere.
+/// Settings with a path as value, which are set to the null device.
 const DISABLED_PATH_SETTINGS: [&str; 3] =
     ["core.hooksPath", "core.attributesFile", "core.excludesFile"];
 
-/// A variable that is set, and empty: what every setting of a filter is told to be.
+/// Name of an environment variable that is set but empty, the value of every disabled filter.
 const EMPTY_VARIABLE: &str = "TREEBEAM_NOTHING";
-/// What a filter can be told to run, and that it must.
+/// Configuration keys of a filter: its commands, and whether it must succeed.
 const FILTER_KEYS: [&str; 4] = ["clean", "smudge", "process", "required"];
 
-/// Environment variables, as the program was started with.
+/// Environment variables with which the program was started.
 #[derive(Clone, Debug)]
 pub(super) struct GitEnvironment(Vec<(OsString, OsString)>);
 
@@ -117,7 +119,7 @@ fn is_named(key: &OsStr, name: &str) -> bool {
     if cfg!(windows) { key.eq_ignore_ascii_case(name) } else { key == name }
 }
 
-/// The git program and the variables that it gets.
+/// Path of the git program, its environment and the filters that are disabled.
 #[derive(Clone, Debug)]
 pub(super) struct GitProgram {
     program: PathBuf,
@@ -125,7 +127,7 @@ pub(super) struct GitProgram {
     filters: Vec<String>,
 }
 
-/// Where a sealed call acts: both absolute, and the call runs in the second.
+/// Git folder and working tree of a sealed call, both absolute; the call runs in the working tree.
 #[derive(Clone, Debug)]
 pub(super) struct GitTarget {
     pub(super) git_dir: String,
@@ -133,7 +135,8 @@ pub(super) struct GitTarget {
 }
 
 impl GitProgram {
-    /// Looks for git in the absolute folders of `PATH`: a relative one would depend on where a call runs.
+    /// Finds git in the absolute folders of `PATH`; the meaning of a relative one would depend on
+    /// where a call runs.
     pub(super) fn find(surroundings: GitEnvironment) -> Option<Self> {
         let name = format!("git{}", std::env::consts::EXE_SUFFIX);
         let path = surroundings.get("PATH")?.to_owned();
@@ -148,17 +151,18 @@ impl GitProgram {
         &self.environment
     }
 
-    /// The same, with filters of these names off: a file is then what is in the commit.
+    /// Returns this program with these filters disabled: files then have the bytes of the commit.
     pub(super) fn without_filters(self, filters: Vec<String>) -> Self {
         Self { filters, ..self }
     }
 
-    /// The filters that are off.
+    /// Returns the names of the disabled filters.
     pub(super) fn filters(&self) -> &[String] {
         &self.filters
     }
 
-    /// What turns them off. A name may hold anything, so that it cannot be said with `-c`.
+    /// Returns the arguments that disable the filters. A filter's name may hold any character,
+    /// which `-c` cannot express.
     fn filter_overrides(&self) -> impl Iterator<Item = String> {
         let off = |name| {
             FILTER_KEYS.map(|key| format!("--config-env=filter.{name}.{key}={EMPTY_VARIABLE}"))
@@ -166,7 +170,7 @@ impl GitProgram {
         self.filters.iter().flat_map(off)
     }
 
-    /// A call that stays where it is sent.
+    /// Builds a sealed call: explicit git folder and working tree, no configuration of the user.
     pub(super) fn sealed_call(&self, seat: &GitTarget, arguments: &[&str]) -> GitCall {
         let nowhere = DISABLED_PATH_SETTINGS.iter().map(|name| format!("{name}={NULL_DEVICE}"));
         let settings = SEALED_SETTINGS.iter().map(|&setting| setting.to_owned()).chain(nowhere);
@@ -186,7 +190,7 @@ impl GitProgram {
         GitCall::new(program, Path::new(&seat.work_tree), arguments).with_locks(locks)
     }
 
-    /// A call in a folder that is no repository yet. It sees no configuration at all.
+    /// Builds a call in a folder that is no repository yet. It reads no configuration at all.
     pub(super) fn fresh_call(&self, folder: &Path, arguments: &[&str]) -> GitCall {
         let program = ChildProgram::new(&self.program, folder)
             .envs(self.environment.pick_variables(&NEEDED_VARIABLES))
@@ -194,7 +198,8 @@ impl GitProgram {
         GitCall::new(program, folder, arguments)
     }
 
-    /// A call that sees what the user's own git sees in `folder`, but for hooks, filters and a file system monitor.
+    /// Builds a call that sees what the user's own git sees in `folder`, except hooks, filters and
+    /// a file system monitor.
     pub(super) fn user_call(&self, folder: &Path, arguments: &[&str]) -> GitCall {
         let program = ChildProgram::new(&self.program, folder)
             .args(["--no-pager", "-c", "core.fsmonitor=false", "-c"])
@@ -207,13 +212,13 @@ impl GitProgram {
     }
 }
 
-/// One git command, ready to run.
+/// A git command that is ready to run.
 #[derive(Debug)]
 pub(super) struct GitCall {
     program: ChildProgram,
     folder: PathBuf,
     what: String,
-    /// Lock files that git may take for it, and leave behind where it is killed.
+    /// Lock files that the command may create, and leave behind if it is killed.
     locks: Vec<PathBuf>,
     tries: u32,
 }
@@ -221,7 +226,7 @@ pub(super) struct GitCall {
 impl GitCall {
     fn new(program: ChildProgram, folder: &Path, arguments: &[&str]) -> Self {
         let name = arguments.iter().find(|argument| !argument.starts_with('-'));
-        // Without a lazy fetch: it would run whatever the remote's settings say.
+        // No lazy fetch: it would run commands from the remote's settings.
         let fixed = [
             ("LC_ALL", "C"),
             ("GIT_TERMINAL_PROMPT", "0"),
@@ -237,17 +242,17 @@ impl GitCall {
             tries: MAX_KILLED_TRIES,
         }
     }
-    /// Git may take these lock files too.
+    /// Adds lock files that the command may create.
     pub(super) fn with_locks(mut self, locks: impl IntoIterator<Item = PathBuf>) -> Self {
         self.locks.extend(locks);
         self
     }
-    /// Without a repetition where git is killed: the call must not be made again as it is.
+    /// Disables the repetition after a kill, for commands that cannot be repeated unchanged.
     pub(super) fn without_retry(mut self) -> Self {
         self.tries = 1;
         self
     }
-    /// About what it is, for a message: `e0012`.
+    /// Names the subject of the command in messages, such as `e0012`.
     pub(super) fn with_subject(mut self, subject: impl std::fmt::Display) -> Self {
         self.what = format!("{} for {subject}", self.what);
         self
@@ -266,13 +271,14 @@ impl GitCall {
         self.program = self.program.envs(variables);
         self
     }
-    /// Keeps this much of the answer.
+    /// Sets how many bytes of standard output are kept.
     pub(super) fn keep_stdout(mut self, stdout: usize) -> Self {
         self.program = self.program.keep_output(OutputLimits { stdout, stderr: 64 << 10 });
         self
     }
 
-    /// Runs it, however it ends. Where git is killed it is run again, without the locks that the killed one left.
+    /// Runs the command, whatever its exit code. If git is killed, removes the locks that it left
+    /// and runs it again.
     pub(super) fn run(self) -> Result<GitAnswer, PortError> {
         let unfinished = |what: &str| PortError::new(format!("{what} did not finish"));
         for tries_left in (0..self.tries).rev() {
@@ -306,32 +312,32 @@ impl GitCall {
         })
     }
 
-    /// Runs it; it must succeed.
+    /// Runs the command and returns an error unless it succeeds.
     pub(super) fn run_checked(self) -> Result<GitAnswer, PortError> {
         let answer = self.run()?;
         if answer.code == Some(0) { Ok(answer) } else { Err(answer.to_error()) }
     }
 }
 
-/// What came back.
+/// The result of a git command: exit code or signal, and output.
 #[derive(Debug)]
 pub(super) struct GitAnswer {
     what: String,
-    /// Where it ran.
+    /// Folder that the command ran in.
     folder: PathBuf,
     pub(super) code: Option<i32>,
-    /// The signal that ended it.
+    /// Signal that ended git.
     signal: Option<i32>,
     pub(super) stdout: CapturedOutput,
     pub(super) stderr: String,
 }
 
 impl GitAnswer {
-    /// Whether git was killed before it could answer.
+    /// Returns true if git was killed before it finished.
     pub(super) fn was_killed(&self) -> bool {
         self.signal.is_some_and(killed::is_kill)
     }
-    /// The whole answer as text; half of one is an error.
+    /// Returns the complete output as text; truncated output is an error.
     pub(super) fn full_text(&self) -> Result<String, PortError> {
         if self.stdout.dropped > 0 {
             let kept = self.stdout.bytes.len();
@@ -339,11 +345,11 @@ impl GitAnswer {
         }
         Ok(self.kept_text())
     }
-    /// As much of the answer as was kept.
+    /// Returns the kept part of the output as text.
     pub(super) fn kept_text(&self) -> String {
         String::from_utf8_lossy(&self.stdout.bytes).into_owned()
     }
-    /// One word that is to be read as a `T`.
+    /// Parses the output, a single word, as a `T`.
     pub(super) fn parse_word<T: std::str::FromStr>(&self) -> Result<T, PortError> {
         let text = self.full_text()?;
         let odd = || PortError::new(format!("{} said something unexpected", self.what));
@@ -358,7 +364,7 @@ impl GitAnswer {
             None => error,
         }
     }
-    /// Git often says only that it could not write.
+    /// Returns a hint if the disk is full; git often reports only that it could not write.
     fn low_disk_hint(&self) -> Option<String> {
         let left = free_space(&self.folder).filter(|left| *left < LOW_DISK_BYTES)?;
         Some(format!("the disk is full ({left} bytes are left): make room, then resume the run"))

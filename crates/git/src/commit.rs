@@ -1,5 +1,5 @@
-//! Making a candidate's commit. The same parent, tree, words, time and identity give the same commit on every machine.
-//! It does not look at what is in the commit.
+//! Makes a candidate's commit, reproducibly, and sets its ref. The same parent, tree, message, time
+//! and identity give the same commit on every machine. Does not look at the files of the commit.
 
 use super::worktree::Worktree;
 use super::{GitRepo, gc, lock};
@@ -8,7 +8,7 @@ use treebeam_process::ChildInput;
 use treebeam_run::port::{CommitNote, CommittedTree, PortError};
 
 impl GitRepo {
-    /// Commits the index of a worktree. Where objects are lost to a gc meanwhile, all of it is done again.
+    /// Commits the index of a worktree. Starts over if a gc deletes objects meanwhile.
     pub(super) fn make_commit(
         &self,
         place: CodePlace,
@@ -29,7 +29,7 @@ impl GitRepo {
         })
     }
 
-    /// The commit, unless some of it was deleted before it could be kept.
+    /// Makes the commit once; returns `None` if a gc deleted objects of it before a ref kept them.
     fn try_commit(
         &self,
         place: CodePlace,
@@ -46,7 +46,7 @@ impl GitRepo {
             .parse_word()?;
         let name = tree.to_string();
         let commit = self.write_commit(place, &worktree, &name, &message, note)?;
-        // A ref to something that is not whole would make the user's next gc fail.
+        // A ref to an incomplete commit would make the user's next gc fail.
         if !self.user.is_gc_free_since(lull)
             && !self.is_commit_whole(place, &worktree.base, &commit)?
         {
@@ -63,7 +63,7 @@ impl GitRepo {
         Ok(self.is_commit_whole(place, &worktree.base, &made.commit)?.then_some(made))
     }
 
-    /// Lets the place's ref point at this commit, or leaves it where it points at one with the same content.
+    /// Points the ref of the place at the commit, or keeps a ref whose commit has the same content.
     fn keep_commit(
         &self,
         place: CodePlace,
@@ -79,7 +79,7 @@ impl GitRepo {
             commit,
         );
         let Err(error) = first else { return Ok(commit.clone()) };
-        // The ref is there already, or git cannot write: only the first can be told by reading it.
+        // Either the ref exists already or git cannot write: reading the ref tells which.
         let Some(standing) = self.read_ref_commit(place)? else { return Err(error) };
         let same = standing.parse_content().as_ref() == Some(wanted);
         let kept = if same { &standing.commit } else { commit };
@@ -104,7 +104,7 @@ impl GitRepo {
         call.input(ChildInput::from_bytes(message.as_bytes().to_vec())).run_checked()?.parse_word()
     }
 
-    /// Changes the place's ref and the worktree's own `HEAD` together, or neither.
+    /// Changes the ref of the place and the `HEAD` of the worktree in one transaction.
     fn update_ref_and_head(
         &self,
         place: CodePlace,
@@ -120,7 +120,7 @@ impl GitRepo {
         call.input(input).run_checked().map(drop)
     }
 
-    /// What the place's ref points at.
+    /// Returns the commit that the ref of the place points at.
     fn read_ref_commit(&self, place: CodePlace) -> Result<Option<RefCommit>, PortError> {
         let question = ChildInput::from_bytes(
             format!("contents {}\n", self.full_ref_name(place)).into_bytes(),
@@ -139,7 +139,7 @@ impl GitRepo {
     }
 }
 
-/// A commit that a ref points at.
+/// A commit that a ref points at, with its raw text.
 struct RefCommit {
     commit: Commit,
     text: String,
@@ -156,7 +156,7 @@ impl RefCommit {
     }
 }
 
-/// What makes two commits the same for us: not who made them, nor when.
+/// The parts of a commit that count when two are compared: not its author, committer or dates.
 #[derive(PartialEq, Eq)]
 struct CommitContent<'a> {
     tree: &'a str,
@@ -164,7 +164,7 @@ struct CommitContent<'a> {
     message: &'a str,
 }
 
-/// The title, a blank line, the trailers.
+/// Returns the commit message: title, blank line, trailers.
 pub(super) fn render_commit_message(note: &CommitNote) -> String {
     let title = Some(one_line(&note.title)).filter(|title| !title.is_empty());
     let title = title.unwrap_or_else(|| "(no title)".to_owned());
@@ -173,7 +173,8 @@ pub(super) fn render_commit_message(note: &CommitNote) -> String {
     if trailers.is_empty() { format!("{title}\n") } else { format!("{title}\n\n{trailers}") }
 }
 
-/// A text without line ends and other control characters, which could end a title early or forge a trailer.
+/// Replaces line ends and other control characters by spaces: they could end a title early or forge
+/// a trailer.
 fn one_line(text: &str) -> String {
     let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     plain.trim().to_owned()

@@ -1,18 +1,19 @@
-//! Whether the commit that is checked out has a file as it is. Nothing is read from the checkout.
+//! Compares a text with a file of the checked out commit, without reading from the checkout.
 
 use super::call::GitTarget;
 use super::{UserRepo, paths};
 use treebeam_run::port::PortError;
 
-/// How many bytes more than the text are read: the ends of its lines may have been two bytes each.
+/// Bytes read beyond the length of the text: line ends in the commit may be two bytes long.
 const MAX_LINE_END_BYTES: usize = 1 << 20;
 
 impl UserRepo {
-    /// Whether the commit that is checked out has a regular file of this name, seen from the top of the checkout, with this
-    /// text. Both ways to end a line count alike, because a checkout may change them.
+    /// Returns true if the checked out commit has a regular file with this path, relative to the
+    /// top of the checkout, and this text. Both kinds of line ends are equal, because a checkout
+    /// may change them.
     ///
     /// # Errors
-    /// When git cannot tell.
+    /// When git fails.
     pub fn has_committed(&self, file: &str, text: &str) -> Result<bool, PortError> {
         let seat = GitTarget {
             git_dir: paths::git_path(&self.common_dir.to_string_lossy()),
@@ -30,7 +31,7 @@ impl UserRepo {
     }
 }
 
-/// The object of a regular file in `100644 blob 1234…\tpath\0`.
+/// Returns the object id of a regular file from `100644 blob 1234…\tpath\0`.
 fn parse_regular_file<'a>(entry: &'a str, file: &str) -> Option<&'a str> {
     let (head, path) = entry.strip_suffix('\0')?.split_once('\t')?;
     let mut words = head.split(' ');

@@ -1,5 +1,6 @@
-//! What a commit holds: its files with their sizes, and what stands in them. One git process for each question, whatever the
-//! number of files, and none for one that was answered before; nothing is read from a worktree.
+//! Lists the files of a commit with their sizes, and reads their texts. One git process answers
+//! each question, whatever the number of files, and a cached answer needs none. Nothing is read
+//! from a worktree.
 
 use super::GitRepo;
 use std::collections::BTreeMap;
@@ -8,22 +9,23 @@ use treebeam_core::id::Commit;
 use treebeam_process::ChildInput;
 use treebeam_run::port::{PortError, RepoFile};
 
-/// No list of files is longer, in bytes.
+/// Maximum size of a list of files, in bytes.
 const MAX_FILE_LIST_BYTES: usize = 32 << 20;
-/// What git says before each content, at most, in bytes.
+/// Maximum length of the line that git prints before each object, in bytes.
 const OBJECT_HEADER_BYTES: usize = 128;
-/// No more of the texts is remembered, in bytes.
+/// Maximum total size of the cached texts, in bytes.
 const MAX_CACHED_TEXT_BYTES: usize = 8 << 20;
 
-/// Answers of git that hold for ever: a commit and an object are what they are. Most prompts ask for the same ones.
+/// Cache of git's answers, which never become stale: commits and objects are immutable. Most
+/// prompts need the same ones.
 #[derive(Debug, Default)]
 pub(super) struct ContentCache {
-    /// The commit that was asked about last.
+    /// Files of the commit that was listed last.
     files: Mutex<Option<(Commit, Vec<RepoFile>)>>,
     texts: Mutex<ObjectTexts>,
 }
 
-/// What objects hold, where that is text.
+/// Texts of objects by object id; `None` for an object that is not text.
 #[derive(Debug, Default)]
 struct ObjectTexts {
     by_object: BTreeMap<String, Option<String>>,
@@ -31,7 +33,7 @@ struct ObjectTexts {
 }
 
 impl ObjectTexts {
-    /// Remembers one. Where all would be too much, those of before are forgotten.
+    /// Adds a text. If the cache would grow too large, everything older is dropped first.
     fn insert(&mut self, object: &str, text: Option<&String>) {
         let bytes = object.len() + text.map_or(0, String::len);
         if self.bytes + bytes > MAX_CACHED_TEXT_BYTES {
@@ -70,7 +72,7 @@ impl GitRepo {
         let contents = self.query_contents(files)?;
         let mut remembered = lock_cache(&self.content_cache.texts);
         let text = |(file, content): (&RepoFile, Option<Vec<u8>>)| {
-            // What git does not have now it may have later.
+            // An object that git lacks now may exist later, so its absence is not cached.
             let text = content.map(content_as_text)?;
             remembered.insert(&file.object, text.as_ref());
             text
@@ -86,14 +88,14 @@ impl GitRepo {
             .sealed_call(&self.shared_target(), &question)
             .with_subject(commit.short_name());
         let text = call.keep_stdout(MAX_FILE_LIST_BYTES).run_checked()?.kept_text();
-        // Of a list that was cut the last entry may be half a one.
+        // The last entry of a truncated list may be incomplete.
         let whole = text.rsplit_once('\0').map_or("", |(whole, _)| whole);
         let mut files: Vec<RepoFile> = whole.split('\0').filter_map(parse_file_entry).collect();
         files.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(files)
     }
 
-    /// What is in each of these, where git has it.
+    /// Reads the contents of these files in one call; `None` for an object that git lacks.
     fn query_contents(&self, files: &[RepoFile]) -> Result<Vec<Option<Vec<u8>>>, PortError> {
         let question: String = files.iter().map(|file| format!("{}\n", file.object)).collect();
         let bytes = files.iter().map(|file| usize::try_from(file.bytes).unwrap_or(usize::MAX));
@@ -110,7 +112,7 @@ impl GitRepo {
     }
 }
 
-/// Reads `100644 blob 1234…    567\tpath`. Links and submodules are no files.
+/// Parses `100644 blob 1234…    567\tpath`. Links and submodules do not count as files.
 fn parse_file_entry(entry: &str) -> Option<RepoFile> {
     let (head, path) = entry.split_once('\t')?;
     let mut words = head.split_whitespace();
@@ -120,7 +122,7 @@ fn parse_file_entry(entry: &str) -> Option<RepoFile> {
     Some(RepoFile { path, bytes: bytes.parse().ok()?, object }).filter(|_| is_file)
 }
 
-/// Takes the next of `1234… blob 3\nabc\n`; one that git does not have is none.
+/// Takes the next object off `1234… blob 3\nabc\n`; returns `None` for one that git lacks.
 fn parse_next_content<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     let end = rest.iter().position(|byte| *byte == b'\n')?;
     let head = std::str::from_utf8(rest.get(..end)?).ok()?;

@@ -1,4 +1,5 @@
-//! What changed: in a worktree's index, and between two commits. It reads only, and never from a worktree's files.
+//! Lists and renders changes: of a worktree's index, and between two commits. It only reads, and
+//! never the files of a worktree.
 
 use super::GitRepo;
 use super::call::GitAnswer;
@@ -6,27 +7,28 @@ use treebeam_core::id::{CodePlace, Commit, GitTree};
 use treebeam_core::protect::{PathChange, PathKind};
 use treebeam_run::port::{BinaryDiff, PortError};
 
-/// No list of changes is longer, in bytes.
+/// Maximum size of a list of changes, in bytes.
 const MAX_CHANGE_LIST_BYTES: usize = 16 << 20;
-/// No summary is longer, in bytes.
+/// Maximum size of a diff's summary, in bytes.
 const MAX_STAT_BYTES: usize = 256 << 10;
-/// No diff that is shown is longer, in bytes.
+/// Maximum size of a diff that is shown, in bytes.
 const MAX_SHOWN_DIFF_BYTES: usize = 256 << 20;
 
-/// Whether git colours what it prints.
+/// Colouring of git's output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiffColour {
-    /// As for a file.
+    /// No colour codes, for a file.
     Plain,
-    /// As for a terminal.
+    /// Colour codes, for a terminal.
     Coloured,
 }
 
 impl GitRepo {
-    /// The difference between two commits as git prints it, to be shown. Bytes, because files need not be text.
+    /// Returns the difference between two commits as git prints it, for display. Returns bytes,
+    /// because files need not be text.
     ///
     /// # Errors
-    /// When one of them is gone, or the difference is too long to be shown.
+    /// When one of the commits is gone, or the difference is too long to show.
     pub fn render_diff(
         &self,
         from: &Commit,
@@ -45,7 +47,7 @@ impl GitRepo {
         Ok(answer.stdout.bytes)
     }
 
-    /// Whether the repository still has a commit.
+    /// Returns true if the repository has this commit.
     ///
     /// # Errors
     /// When git cannot be run.
@@ -65,7 +67,7 @@ impl GitRepo {
         Ok(parse_changes(&self.raw_index_changes(place)?))
     }
 
-    /// What git says of each path that the index of a worktree changes.
+    /// Returns git's raw list of the paths that the index of a worktree changes.
     pub(super) fn raw_index_changes(&self, place: CodePlace) -> Result<String, PortError> {
         let worktree = self.find_worktree(place)?;
         let arguments = ["diff-index", "--cached", "--raw", "-z", "--no-renames"];
@@ -97,7 +99,7 @@ impl GitRepo {
             BinaryDiff::InFull => &["-p", "--full-index", "--binary"],
             BinaryDiff::Named => &["-p", "--full-index"],
         };
-        // A few bytes more, so that the cut cannot fall into a character.
+        // A few bytes more than the limit, so that the cut cannot fall into a character.
         let mut text = self.tree_diff_text(from, to, shape, limit.saturating_add(8))?;
         text.truncate(text.floor_char_boundary(limit));
         Ok(text)
@@ -118,7 +120,8 @@ impl GitRepo {
         Ok(self.tree_diff(from, to, &shape, keep)?.kept_text())
     }
 
-    /// Attributes are read from the newer commit: not from a checkout, which could be at any other.
+    /// Runs `git diff-tree` on two commits. Attributes are read from the newer one: a checkout
+    /// could be at any other commit.
     fn tree_diff(
         &self,
         from: &Commit,
@@ -136,7 +139,7 @@ impl GitRepo {
     }
 }
 
-/// Reads `:100644 000000 1234… 0000… D\0path\0`, again and again.
+/// Parses a sequence of `:100644 000000 1234… 0000… D\0path\0`.
 pub(super) fn parse_changes(raw: &str) -> Vec<PathChange> {
     let mut parts = raw.split('\0');
     let mut changes = Vec::new();
@@ -146,7 +149,7 @@ pub(super) fn parse_changes(raw: &str) -> Vec<PathChange> {
     changes
 }
 
-/// One change, from what stands before its path.
+/// Parses one change from the cells before its path.
 pub(super) fn parse_change(head: &str, path: &str) -> PathChange {
     let is_new = head.starts_with(":000000 ");
     let to = head.split(' ').nth(1).map_or(PathKind::File, parse_mode);

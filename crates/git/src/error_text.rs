@@ -1,18 +1,18 @@
-//! Git's own words: cut to a length, and read for what the user can do. It runs nothing.
+//! Shortens git's error output and derives hints for the user from it. It runs nothing.
 
 use std::fmt::Write as _;
 use treebeam_process::FILE_SIZE_SIGNAL;
 
-/// Longer words are cut.
+/// Length in bytes above which git's error output is cut.
 const MAX_ERROR_TEXT_BYTES: usize = 2_000;
 
-/// What git said about a failure.
+/// Git's own error output, shortened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct GitErrorText(String);
 
 impl GitErrorText {
-    /// The words, or the signal or the exit code where there are none.
+    /// Builds the text from git's error output, or from the signal or exit code if that is empty.
     pub(super) fn new(code: Option<i32>, signal: Option<i32>, stderr: &str) -> Self {
         let words = truncate_text(stderr.trim(), MAX_ERROR_TEXT_BYTES);
         match (words.is_empty(), signal, code) {
@@ -29,7 +29,7 @@ impl GitErrorText {
     }
 }
 
-/// The words with every one of these paths left out, for those who should not know where the run lies.
+/// Removes these paths from git's output, for readers who must not know where the run is stored.
 pub(super) fn without_paths(words: &str, paths: &[&str]) -> String {
     let mut words = words.to_owned();
     for path in paths {
@@ -38,7 +38,7 @@ pub(super) fn without_paths(words: &str, paths: &[&str]) -> String {
     truncate_text(words.trim(), MAX_ERROR_TEXT_BYTES)
 }
 
-/// At most `limit` bytes of a text, and how many were left out.
+/// Cuts a text to at most `limit` bytes and appends how many were left out.
 fn truncate_text(text: &str, limit: usize) -> String {
     let end = text.floor_char_boundary(limit);
     let mut kept = text[..end].to_owned();
@@ -49,15 +49,15 @@ fn truncate_text(text: &str, limit: usize) -> String {
     kept
 }
 
-/// What to do about a file that would be larger than this process may write.
+/// Hint for a file that exceeds the size limit of this process.
 const FILE_SIZE_HINT: &str = "a file may not grow larger than the limit of this shell allows: raise it (`ulimit -f unlimited`), then resume the run";
 
-/// What the user can do about a git that was ended by a signal.
+/// Returns a hint for a git that was ended by this signal.
 pub(super) fn hint_for_signal(signal: i32) -> Option<&'static str> {
     (signal == FILE_SIZE_SIGNAL).then_some(FILE_SIZE_HINT)
 }
 
-/// What the user can do about a failure that is not the diff's fault.
+/// Returns a hint for a failure that is not the diff's fault.
 pub(super) fn hint_for(stderr: &str) -> Option<&'static str> {
     const ERROR_HINTS: [(&str, &str); 15] = [
         ("No space left on device", "the disk is full: make room, then resume the run"),

@@ -1,5 +1,5 @@
-//! A branch of the user's own: the code states of a path, one commit after another. The user's checkout, index and other
-//! branches stay as they are, and a branch that is there is never moved.
+//! Creates a branch for the user: the code states of a path, one commit after another. The user's
+//! checkout, index and other branches stay as they are, and an existing branch is never moved.
 
 use super::GitRepo;
 use jiff::Timestamp;
@@ -7,40 +7,40 @@ use treebeam_core::id::Commit;
 use treebeam_process::ChildInput;
 use treebeam_run::port::PortError;
 
-/// What is the run's own below `refs/heads/`.
+/// Prefix of the branch names below `refs/heads/` that are reserved for runs.
 const RUN_BRANCH_PREFIX: &str = "tree/";
 
-/// One commit of a branch.
+/// A commit of an exported branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BranchCommit {
-    /// The code state that it has.
+    /// Commit of the run whose files it has.
     pub code: Commit,
-    /// What it says.
+    /// Full commit message.
     pub message: String,
-    /// When it is said to be made.
+    /// Author and committer date.
     pub at: Timestamp,
 }
 
-/// Why there is no such branch.
+/// Reason why a branch was not created.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
-    /// A branch cannot be called that.
+    /// Invalid branch name.
     #[error("{0:?} is no name for a branch")]
     Name(String),
-    /// It is there, and holds something else.
+    /// Existing branch with other content.
     #[error("there is a branch `{0}` already")]
     Taken(String),
-    /// git could not.
+    /// Failure of git.
     #[error(transparent)]
     Port(#[from] PortError),
 }
 
 impl GitRepo {
-    /// Makes a branch of these on top of `base`, and tells its commits. Where the branch is there and is the same, nothing
-    /// is done.
+    /// Creates a branch of these commits on top of `base`, and returns the commits. Does nothing if
+    /// the branch exists with the same commits.
     ///
     /// # Errors
-    /// When the name is taken or is none, or git cannot.
+    /// When the name is taken or invalid, or git fails.
     pub fn export_branch(
         &self,
         branch: &str,
@@ -64,7 +64,8 @@ impl GitRepo {
         Ok(commits)
     }
 
-    /// Whether a branch can be made, or is there with this tip. Without a tip, one that is there may still be the same.
+    /// Returns whether the branch is free, or exists with this tip. Without a tip, an existing
+    /// branch is no error yet, because its commits may turn out to be the same.
     fn check_branch_free(
         &self,
         branch: &str,
@@ -110,7 +111,7 @@ impl GitRepo {
             .parse_word()
     }
 
-    /// The empty word says that nothing may be there.
+    /// Creates the branch; the empty old value makes git fail if the ref exists.
     fn create_branch(&self, branch: &str, tip: &Commit) -> Result<(), PortError> {
         let reference = format!("refs/heads/{branch}");
         let arguments = ["update-ref", "--no-deref", &reference, tip.as_str(), ""];
@@ -120,7 +121,7 @@ impl GitRepo {
     }
 }
 
-/// How a branch stands.
+/// State of a branch that is to be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BranchState {
     Free,

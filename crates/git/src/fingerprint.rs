@@ -1,6 +1,7 @@
-//! What lies in folders, seen closely enough to tell later whether anybody has touched it: each name, what kind of thing has
-//! it, all that the system says of that, and what is in it. The content is read because times alone do not tell: what is
-//! written through memory leaves them as they are in some file systems. It does not say what was changed.
+//! Fingerprints folders, to detect later whether anything in them was touched. For each entry it
+//! records the name, kind, all metadata and a digest of the content. The content is read because
+//! times are not enough: on some file systems a write through mapped memory leaves them unchanged.
+//! It does not tell what was changed.
 
 use super::paths::{self, FileStamp};
 use sha2::{Digest as _, Sha256};
@@ -9,17 +10,17 @@ use std::fs::{self, File, Metadata};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-/// How much is read at a time.
+/// Size of the buffer for reading files, in bytes.
 const READ_CHUNK_BYTES: usize = 64 << 10;
 
-/// What was seen.
+/// Fingerprints of all entries of some folders.
 #[derive(Debug)]
 pub(super) struct FolderFingerprint {
     folders: Vec<PathBuf>,
     seen: BTreeMap<PathBuf, EntryFingerprint>,
 }
 
-/// One thing in a folder, or the folder itself.
+/// Fingerprint of one entry, or of a folder itself.
 #[derive(Debug, PartialEq, Eq)]
 struct EntryFingerprint {
     stamp: FileStamp,
@@ -31,19 +32,19 @@ enum EntryContent {
     Folder,
     File([u8; 32]),
     Link(PathBuf),
-    /// A pipe, a socket, a device: nothing that may be opened.
+    /// A pipe, socket or device, which must not be opened.
     Other,
 }
 
 impl FolderFingerprint {
-    /// Looks at these folders and at all that is in them.
+    /// Takes the fingerprint of these folders with everything in them.
     pub(super) fn from_folders(folders: Vec<PathBuf>) -> io::Result<Self> {
         let mut seen = BTreeMap::new();
         walk_entries(&folders, |path, found| seen.insert(path, found).is_none())?;
         Ok(Self { folders, seen })
     }
 
-    /// Whether all is as it was. What cannot be seen is not.
+    /// Returns true if nothing was touched. An entry that cannot be read counts as touched.
     pub(super) fn is_unchanged(&self) -> bool {
         let mut count = 0;
         let same = walk_entries(&self.folders, |path, found| {
@@ -54,7 +55,7 @@ impl FolderFingerprint {
     }
 }
 
-/// Shows each thing, for as long as whoever looks wants to go on; whether that was to the end.
+/// Calls `show` for each entry until it returns false; returns true if it never did.
 fn walk_entries(
     folders: &[PathBuf],
     mut show: impl FnMut(PathBuf, EntryFingerprint) -> bool,
@@ -87,7 +88,8 @@ fn read_content(path: &Path, found: &Metadata, chunk: &mut [u8]) -> io::Result<E
     })
 }
 
-/// Of as much as was there when its length was seen: what comes after that makes it another length.
+/// Digests at most `left` bytes, the length seen before: a longer file already differs by its
+/// length.
 fn digest_file(mut file: File, mut left: u64, chunk: &mut [u8]) -> io::Result<[u8; 32]> {
     let mut digest = Sha256::new();
     while left > 0 {
@@ -143,7 +145,8 @@ mod tests {
         Ok(())
     }
 
-    /// The same length, and the same times: what memory that is mapped, or somebody who sets the clock back, can do.
+    /// Another content with the same length and times, as mapped memory or a reset clock can
+    /// produce.
     #[test]
     fn times_are_not_believed() -> io::Result<()> {
         let field = Field::new()?;

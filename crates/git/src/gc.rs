@@ -1,6 +1,7 @@
-//! A `git gc --prune=now` of the user's. It deletes what nothing pointed at when it looked, even if something does by the
-//! time it deletes, and what another git is about to write. So a commit is only safe if it is whole once no gc is under
-//! way that may have looked before it was made. None is ever run here, or kept from running.
+//! Detects a `git gc --prune=now` of the user's, and the losses that it causes. Such a gc deletes
+//! what nothing pointed at when it looked, even if something does by the time it deletes, and files
+//! that another git is about to write. So a commit is only safe if it is complete once no gc runs
+//! that may have looked before it was made. No gc is ever started or prevented here.
 
 use super::call::{GitCall, GitTarget};
 use super::{GitRepo, UserRepo, paths};
@@ -11,17 +12,17 @@ use std::time::{Duration, Instant, SystemTime};
 use treebeam_core::id::{CodePlace, Commit};
 use treebeam_run::port::PortError;
 
-/// Nobody waits longer for a gc.
+/// Maximum wait for the end of a gc.
 const MAX_GC_WAIT: Duration = Duration::from_mins(5);
-/// Git itself takes the note of an older gc for one that died.
+/// Age at which git itself takes the pid file of a gc for abandoned.
 const STALE_GC_AGE: Duration = Duration::from_hours(12);
-/// How often it is looked whether it has ended.
+/// Interval at which the end of a gc is polled.
 const GC_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// How often what was lost to a gc is done again.
+/// How often an operation is repeated that lost objects to a gc.
 pub(super) const MAX_GC_REPEATS: usize = 20;
 
-/// Whether git says that a gc took away what it was about to write, or had written.
+/// Returns true if git reports that a gc deleted what it had written or was about to write.
 pub(super) fn is_gc_loss(said: &str) -> bool {
     const LOST_OBJECT_ERRORS: [&str; 6] = [
         "error: invalid object ",
@@ -40,7 +41,7 @@ pub(super) fn is_gc_loss(said: &str) -> bool {
     LOST_OBJECT_ERRORS.iter().any(|words| said.contains(words)) || said.lines().any(unwritten)
 }
 
-/// A time without a gc, known by when packs last changed.
+/// Time of the last change of the packs, as a mark of a moment without a gc.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PackState(Option<SystemTime>);
 
@@ -49,7 +50,7 @@ fn packs_modified_at(common_dir: &Path) -> Option<SystemTime> {
 }
 
 impl UserRepo {
-    /// Waits for the end of a gc, if one is under way.
+    /// Waits for the end of a running gc.
     pub(super) fn await_gc(&self) {
         let begun = Instant::now();
         while is_gc_running(&self.common_dir) && begun.elapsed() < MAX_GC_WAIT {
@@ -57,19 +58,20 @@ impl UserRepo {
         }
     }
 
-    /// Where the repository stands while no gc is under way.
+    /// Returns the current state of the packs, to be called while no gc runs.
     pub(super) fn pack_state(&self) -> PackState {
         PackState(packs_modified_at(&self.common_dir))
     }
 
-    /// Whether no gc has begun since then: each begins by writing packs, before it deletes anything.
+    /// Returns true if no gc has begun since `lull`: each begins by writing packs, before it
+    /// deletes.
     pub(super) fn is_gc_free_since(&self, lull: PackState) -> bool {
         lull.0.is_some() && self.pack_state() == lull && !is_gc_running(&self.common_dir)
     }
 }
 
 impl GitRepo {
-    /// Whether all is there that a commit adds to another.
+    /// Returns true if the repository has every object that `commit` adds to `base`.
     pub(super) fn is_commit_whole(
         &self,
         place: CodePlace,
@@ -83,7 +85,7 @@ impl GitRepo {
     }
 }
 
-/// A call that fails where something is missing of what a commit adds to another.
+/// Builds a call that fails if an object is missing that `commit` adds to `base`.
 pub(super) fn rev_list_call(
     user: &UserRepo,
     seat: &GitTarget,
@@ -91,12 +93,12 @@ pub(super) fn rev_list_call(
     commit: &Commit,
 ) -> GitCall {
     let not = format!("^{base}");
-    // A graph of commits may still list one that is gone.
+    // A commit graph may still list a commit that is gone.
     let arguments = ["-c", "core.commitGraph=false", "rev-list", "--objects", "--quiet"];
     user.git.sealed_call(seat, &[arguments.as_slice(), &[commit.as_str(), &not]].concat())
 }
 
-/// Git notes `<pid> <host>` for as long as a gc lasts.
+/// Returns true if a gc runs: git keeps `<pid> <host>` in a file for as long as one lasts.
 fn is_gc_running(common_dir: &Path) -> bool {
     let note = common_dir.join("gc.pid");
     let Ok(text) = fs::read_to_string(&note) else { return false };

@@ -1,5 +1,6 @@
-//! Where the `HEAD` of a worktree is: at a commit, or at a branch. In a repository whose refs are in tables the file of that
-//! name says nothing, and git is asked. Else it is read: a candidate may have broken what git would look at first.
+//! Reads the `HEAD` of worktrees: a commit or a branch. If refs are in reftables, that file is
+//! meaningless and git is called. Otherwise the file is read, because a candidate may have broken
+//! what git would look at first.
 
 use super::call::GitTarget;
 use super::{UserRepo, admin};
@@ -8,16 +9,17 @@ use std::path::Path;
 use treebeam_core::id::Commit;
 use treebeam_run::port::PortError;
 
-/// More than git says of all worktrees, in bytes.
+/// Maximum size of git's list of all worktrees, in bytes.
 const MAX_WORKTREE_LIST_BYTES: usize = 64 << 20;
 
-/// Whether refs are not kept in files, so that only git can read and write a `HEAD`.
+/// Returns true if the repository keeps refs in reftables, where only git can read and write
+/// `HEAD`.
 pub(super) fn has_reftable(common_dir: &Path) -> bool {
     common_dir.join("reftable").is_dir()
 }
 
 impl UserRepo {
-    /// The commit that a worktree is at; none where it is at a branch.
+    /// Returns the commit of a detached `HEAD`; `None` if a branch is checked out.
     pub(super) fn detached_head(&self, seat: &GitTarget) -> Result<Option<Commit>, PortError> {
         if !has_reftable(&self.common_dir) {
             return Ok(read_head_file(Path::new(&seat.git_dir)).trim().parse().ok());
@@ -33,7 +35,8 @@ impl UserRepo {
         }
     }
 
-    /// Whether a branch is checked out in any worktree. The seat is one that is about none of them.
+    /// Returns true if any worktree has this branch checked out. `seat` is a target that belongs to
+    /// no worktree.
     pub(super) fn is_checked_out(
         &self,
         reference: &str,

@@ -1,25 +1,27 @@
-//! Who commits: found in the user's configuration or environment, made up otherwise. Never an error. And, from the same
-//! answer, which filters are configured.
+//! Finds the committer's identity in the user's configuration or environment, or a default. It
+//! never fails. The same answer of git also yields the names of the configured filters.
 
 use super::call::{GitAnswer, GitEnvironment};
 use std::collections::BTreeSet;
 use treebeam_run::port::PortError;
 
-/// The author and committer of every commit that treebeam makes.
+/// Author and committer of every commit that treebeam makes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GitIdentity {
-    /// A name that git accepts.
+    /// Name that git accepts.
     pub name: String,
-    /// An address that git accepts.
+    /// Email address that git accepts.
     pub email: String,
 }
 
 impl GitIdentity {
-    /// The arguments that make git tell what [`GitIdentity::find`] and [`parse_filter_names`] read.
+    /// Arguments of the git call whose answer [`GitIdentity::find`] and [`parse_filter_names`]
+    /// read.
     pub(super) const CONFIG_QUERY: [&str; 4] =
         ["config", "-z", "--get-regexp", "^(user\\.(name|email)|filter\\..*)$"];
 
-    /// `user.*` as git answered, else the environment's, else treebeam's own; each part by itself.
+    /// Takes name and email separately: from git's `user.*`, else the environment, else the
+    /// default.
     pub(super) fn find(answer: &GitAnswer, surroundings: &GitEnvironment) -> Self {
         let settings = answer.kept_text();
         let find = |key: &str, variables: [&str; 2], default: &str| {
@@ -38,7 +40,7 @@ impl GitIdentity {
         }
     }
 
-    /// As git takes it.
+    /// Returns the identity as environment variables for git.
     pub(super) fn variables(&self) -> [(&'static str, &str); 4] {
         [
             ("GIT_AUTHOR_NAME", &self.name),
@@ -49,7 +51,7 @@ impl GitIdentity {
     }
 }
 
-/// The names of all filters that are configured anywhere: the middle of `filter.<name>.clean`.
+/// Returns the names of all configured filters: the middle of `filter.<name>.clean`.
 pub(super) fn parse_filter_names(answer: &GitAnswer) -> Result<Vec<String>, PortError> {
     let settings = answer.full_text()?;
     let keys = settings.split('\0').map(|entry| entry.split('\n').next().unwrap_or_default());
@@ -58,13 +60,13 @@ pub(super) fn parse_filter_names(answer: &GitAnswer) -> Result<Vec<String>, Port
     Ok(names.into_iter().map(str::to_owned).collect())
 }
 
-/// `git config -z` writes `key\nvalue\0`; the last one counts.
+/// Returns the last value of `key`, which is the valid one, from `key\nvalue\0` entries.
 fn find_last_setting<'a>(settings: &'a str, key: &str) -> Option<&'a str> {
     let value = |entry: &'a str| entry.split_once('\n').filter(|(k, _)| *k == key);
     settings.split('\0').filter_map(value).next_back().map(|(_, value)| value)
 }
 
-/// A name without what git would drop or refuse; none where nothing is left.
+/// Removes what git would drop or refuse from a name; returns `None` if nothing is left.
 fn clean_name(name: &str) -> Option<String> {
     let kept: String = name.chars().filter(|c| !c.is_control() && !"<>".contains(*c)).collect();
     let kept = kept.trim_matches(|c: char| c.is_whitespace() || ".,:;\"\\'".contains(c));

@@ -1,5 +1,5 @@
-//! Making a repository: a folder with files becomes one with a single commit, the same on every machine. Nothing of the
-//! user's configuration counts, and an identity is not needed.
+//! Turns a folder with files into a repository with one commit, the same on every machine. The
+//! user's configuration is ignored, and no identity of the user is needed.
 
 use super::call::GitTarget;
 use super::open::{OpenError, find_usable_git};
@@ -7,21 +7,21 @@ use super::{GitIdentity, paths};
 use std::path::Path;
 use treebeam_run::port::PortError;
 
-/// The first commit of a repository.
+/// Properties of the first commit of a new repository.
 #[derive(Clone, Debug)]
 pub struct FirstCommit {
-    /// Who makes it, and all that follow.
+    /// Author of this commit, which is also configured for all later ones.
     pub identity: GitIdentity,
-    /// When, as git reads it.
+    /// Date in a format that git reads.
     pub date: &'static str,
-    /// What it says.
+    /// Full commit message.
     pub message: &'static str,
 }
 
-/// Makes a repository of a folder, with one commit of all that is in it.
+/// Makes a folder a repository with one commit of everything in it.
 ///
 /// # Errors
-/// When there is no git that will do, or it cannot.
+/// When no usable git is found, or git fails.
 pub fn init_repo(dir: &Path, first: &FirstCommit) -> Result<(), OpenError> {
     let git = find_usable_git(dir)?;
     let make = || -> Result<(), PortError> {

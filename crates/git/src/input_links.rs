@@ -1,4 +1,4 @@
-//! What a worktree needs that git does not track: links to where it lies in the repository.
+//! Links untracked inputs of the repository into a worktree, and removes the links again.
 
 use crate::is_link_to;
 use crate::paths::{link, unlink};
@@ -7,28 +7,29 @@ use std::io;
 use std::path::{Path, PathBuf};
 use treebeam_core::measure::WorktreePath;
 
-/// Where an input lies, and where it is looked for in a worktree.
+/// An input: its path in the repository and its path in a worktree.
 pub type LinkedInput = (PathBuf, WorktreePath);
 
-/// The inputs of a repository.
+/// Resolves the inputs of a repository to paths.
 #[must_use]
 pub fn resolve_inputs(repository: &Path, inputs: &[WorktreePath]) -> Vec<LinkedInput> {
     inputs.iter().map(|path| (repository.join(path.as_str()), path.clone())).collect()
 }
 
-/// Links an input into a worktree. One that is linked already is left; anything else in its place is an error.
+/// Links an input into a worktree. An existing link is kept; anything else in its place is an
+/// error.
 ///
 /// # Errors
-/// Where something else is in its place, or the link cannot be made.
+/// When something else is in its place, or the link cannot be made.
 pub fn link_input((from, to): &LinkedInput, worktree: &Path) -> Result<(), String> {
     ensure_link(from, &worktree.join(to.as_str()), worktree)
         .map_err(|error| format!("the input `{to}` cannot be linked: {error}"))
 }
 
-/// Takes the links out again. Whatever somebody has put in place of one stays.
+/// Removes the links to inputs from a worktree. Anything else at their paths is kept.
 ///
 /// # Errors
-/// Where a link cannot be removed.
+/// When a link cannot be removed.
 pub fn unlink_inputs(inputs: &[LinkedInput], worktree: &Path) -> io::Result<()> {
     let places = inputs.iter().map(|(from, to)| (from, worktree.join(to.as_str())));
     let mut ours = places.filter(|(from, place)| is_link_to(place, from));

@@ -1,18 +1,18 @@
-//! What a doctor wants to know of the user's repository: version, tracked files, which of them pass a filter. Looks only;
-//! nothing that `open` needs is here.
+//! Inspects the user's repository for `treebeam doctor`: version, tracked files, filters. It only
+//! reads, and nothing that opening a repository needs is here.
 
 use super::UserRepo;
 use std::collections::BTreeMap;
 use treebeam_process::ChildInput;
 use treebeam_run::port::PortError;
 
-/// The most that is kept of a list of files.
+/// Maximum size of a list of files, in bytes.
 const MAX_FILE_LIST_BYTES: usize = 256 << 20;
-/// What git says of a file that passes none: nothing was said, or `-filter`, or a filter without a name.
+/// Values of git's `filter` attribute that mean no filter: unspecified, `-filter`, or no name.
 const NO_FILTER: [&str; 3] = ["unspecified", "unset", "set"];
 
 impl UserRepo {
-    /// Git's version.
+    /// Returns git's version.
     ///
     /// # Errors
     /// When git cannot be run.
@@ -21,10 +21,10 @@ impl UserRepo {
         Ok(answer.kept_text().trim().trim_start_matches("git version ").to_owned())
     }
 
-    /// The paths that git tracks; of very many only the first.
+    /// Returns the tracked paths; a very long list is truncated.
     ///
     /// # Errors
-    /// When git cannot tell.
+    /// When git fails.
     pub fn tracked_paths(&self) -> Result<Vec<String>, PortError> {
         let call = self
             .git
@@ -34,10 +34,11 @@ impl UserRepo {
         Ok(text.split_terminator('\0').map(str::to_owned).collect())
     }
 
-    /// Which of these paths pass a filter, by its name, as the attributes of the commit that is checked out have it.
+    /// Returns the paths among `paths` that pass a filter, by its name, according to the attributes
+    /// of the checked out commit.
     ///
     /// # Errors
-    /// When git cannot tell.
+    /// When git fails.
     pub fn filtered_paths(
         &self,
         paths: &[String],

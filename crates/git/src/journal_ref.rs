@@ -1,6 +1,7 @@
-//! `refs/treebeam/<run>`: a blob that names the last line of a run's journal, written when a depth closes and when the run
-//! stops. It lies outside of `refs/heads`, is in no commit, and is removed with the run. It finds a journal that was cut at
-//! a line end or rebuilt by anything that does not write this ref too.
+//! Reads and writes `refs/treebeam/<run>`, a blob that names the last line of a run's journal. The
+//! blob is written when a depth closes and when the run stops. The ref is outside of `refs/heads`,
+//! is in no commit, and is removed with the run. It reveals a journal that was cut at a line end or
+//! rebuilt by anything that does not write this ref too.
 
 use super::{GitRepo, gc};
 use serde::{Deserialize, Serialize};
@@ -8,10 +9,10 @@ use treebeam_core::id::{RunId, Sha256};
 use treebeam_process::ChildInput;
 use treebeam_run::port::{JournalTip, PortError};
 
-/// The most that is read of what the ref points at.
+/// Maximum size of the blob, in bytes.
 const MAX_BLOB_BYTES: usize = 4 << 10;
 
-/// Content of the blob.
+/// Content of the ref's blob, as JSON.
 #[derive(Serialize, Deserialize)]
 struct JournalBlob {
     run: RunId,
@@ -19,15 +20,16 @@ struct JournalBlob {
     digest: Sha256,
 }
 
-/// Name of the ref that names the last line of this run's journal.
+/// Returns the name of the ref that names the last line of this run's journal.
 #[must_use]
 pub fn journal_ref(run: &RunId) -> String {
     format!("refs/treebeam/{run}")
 }
 
 impl GitRepo {
-    /// Lets the run's journal ref name this line. Said twice, it stays as it is. What a gc of the
-    /// user's takes away meanwhile is written again: a ref to nothing would break the repository.
+    /// Points the run's journal ref at this line; a repetition changes nothing. If a gc of the
+    /// user's deletes the blob meanwhile, it is written again: a dangling ref would break the
+    /// repository.
     pub(super) fn set_journal_ref(&self, tip: &JournalTip) -> Result<(), PortError> {
         for _ in 0..gc::MAX_GC_REPEATS {
             self.user.await_gc();
@@ -65,10 +67,10 @@ impl GitRepo {
         set.with_subject(&self.run).with_locks([self.ref_lock(&name)]).run_checked().map(drop)
     }
 
-    /// The line that the run's journal ref names; none where there is no such ref.
+    /// Returns the line that the run's journal ref names; `None` without such a ref.
     ///
     /// # Errors
-    /// When git cannot tell, or the ref points at something else.
+    /// When git fails, or the ref points at something else.
     pub fn journal_tip(&self) -> Result<Option<JournalTip>, PortError> {
         let name = journal_ref(&self.run);
         let question = ChildInput::from_bytes(format!("contents {name}\n").into_bytes());
@@ -87,10 +89,10 @@ impl GitRepo {
         if run == self.run { Ok(Some(JournalTip { seq, digest })) } else { Err(wrong()) }
     }
 
-    /// Whether the run has a journal ref.
+    /// Returns true if the run has a journal ref.
     ///
     /// # Errors
-    /// When git cannot tell.
+    /// When git fails.
     pub fn has_journal_ref(&self) -> Result<bool, PortError> {
         let name = journal_ref(&self.run);
         let call = self
@@ -105,10 +107,10 @@ impl GitRepo {
         }
     }
 
-    /// Removes the run's journal ref. One that is not there is removed already.
+    /// Removes the run's journal ref; a missing one is no error.
     ///
     /// # Errors
-    /// When it is still there afterwards.
+    /// When it still exists afterwards.
     pub fn remove_journal_ref(&self) -> Result<(), PortError> {
         let name = journal_ref(&self.run);
         let call = self

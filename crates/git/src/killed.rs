@@ -1,5 +1,6 @@
-//! Repeating a git that was killed: which signals count as a kill, and the lock files that such a git leaves behind. It does
-//! not know what a call does; a call that cannot be repeated as it is restores its own beginning.
+//! Tells which signals count as a kill of git, and removes the lock files of a killed git. It does
+//! not know what a call does; a call that cannot be repeated unchanged restores its starting point
+//! itself.
 
 use super::paths::{self, FileStamp};
 use std::fs;
@@ -9,18 +10,18 @@ use std::process::ExitStatus;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often a call is tried whose git is killed each time.
+/// How often a call is tried if its git is killed each time.
 pub(super) const MAX_KILLED_TRIES: u32 = 3;
 
-/// How long a lock file must stay as it is before it counts as left behind by a killed git.
+/// How long a lock file must stay unchanged to count as left behind by a killed git.
 const LOCK_REST_TIME: Duration = Duration::from_millis(500);
-/// How often a lock file is looked at meanwhile.
+/// Interval at which such a lock file is polled.
 const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// `SIGABRT`: git gives up by itself.
+/// Number of `SIGABRT`: git gives up by itself.
 const ABORT_SIGNAL: i32 = 6;
 
-/// The signal that ended git, be it told by the system or, with 128 added, by a shell that runs git.
+/// Returns the signal that ended git, reported by the system or, plus 128, by a shell around git.
 pub(super) fn ending_signal(status: ExitStatus) -> Option<i32> {
     // Git itself exits with 128 and 129.
     let by_shell = status.code().and_then(|code| code.checked_sub(128));
@@ -28,24 +29,26 @@ pub(super) fn ending_signal(status: ExitStatus) -> Option<i32> {
     treebeam_process::exit_signal(status).or(by_shell)
 }
 
-/// Whether a git that ended by this signal was killed from outside: the same call may succeed the next time.
+/// Returns true if this signal means a kill from outside, so that the same call may succeed next
+/// time.
 pub(super) fn is_kill(signal: i32) -> bool {
-    // What has reached the limit of a file's size would reach it again.
+    // A call that reached the file size limit would reach it again.
     ![ABORT_SIGNAL, treebeam_process::FILE_SIZE_SIGNAL].contains(&signal)
 }
 
-/// The lock files of a call that were not there before it: those that are there after its git was killed are its own.
+/// Lock files of a call that did not exist before it: if they exist after a kill, they are its own.
 #[derive(Debug)]
 pub(super) struct AbsentLocks<'a>(Vec<&'a Path>);
 
 impl<'a> AbsentLocks<'a> {
-    /// Notes which of these lock files are not there.
+    /// Notes which of these lock files do not exist.
     pub(super) fn note(locks: &'a [PathBuf]) -> Self {
         let is_absent = |lock: &&Path| fs::symlink_metadata(lock).is_err();
         Self(locks.iter().map(PathBuf::as_path).filter(is_absent).collect())
     }
 
-    /// Removes those that a killed git has left. One that goes or changes meanwhile belongs to another git, and stays.
+    /// Removes the lock files of the killed git. One that goes or changes meanwhile belongs to
+    /// another git and stays.
     pub(super) fn remove_left(&self) -> io::Result<()> {
         self.0.iter().try_for_each(|lock| {
             if is_unchanged_for(lock, LOCK_REST_TIME) { paths::remove_path(lock) } else { Ok(()) }
@@ -53,7 +56,7 @@ impl<'a> AbsentLocks<'a> {
     }
 }
 
-/// Whether a lock file is there and stays the same for this long.
+/// Returns true if a lock file exists and stays the same for this long.
 fn is_unchanged_for(lock: &Path, time: Duration) -> bool {
     let begun = Instant::now();
     let Some(first) = lock_stamp(lock) else { return false };
@@ -66,7 +69,7 @@ fn is_unchanged_for(lock: &Path, time: Duration) -> bool {
     true
 }
 
-/// What tells a lock file from a later one at the same path; nothing where there is none.
+/// Returns the stamp that tells a lock file from a later one at the same path.
 pub(super) fn lock_stamp(lock: &Path) -> Option<FileStamp> {
     fs::symlink_metadata(lock).ok().map(|found| paths::file_stamp(&found))
 }

@@ -1,6 +1,6 @@
-//! What runs have left in the user's repository, for `treebeam clean`: what git still knows of worktrees that are gone,
-//! refs of a run, and worktrees in which somebody has worked. It removes only what shows by its name and its reason
-//! that it was made by a run.
+//! Finds and removes what runs left in the user's repository, for `treebeam clean`. That is: admin
+//! folders of worktrees that are gone, refs of a run, and worktrees with work of the user's. Only
+//! what its name and lock reason show to be a run's is removed.
 
 use super::lock::RepoLock;
 use super::workshop::AdminWorkshop;
@@ -14,19 +14,19 @@ use treebeam_core::id::{CodePlace, Commit, RunId};
 use treebeam_core::measure::WorktreePath;
 use treebeam_run::port::{PortError, Repo as _};
 
-/// The most that is kept of a list of changes.
+/// Maximum size of a list of changes, in bytes.
 const MAX_STATUS_BYTES: usize = 1 << 20;
 
-/// What git still knows of a worktree of a run that is not where it was.
+/// An admin folder of a run's worktree that is no longer at its path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OrphanedWorktree {
-    /// The run.
+    /// Run that made the worktree.
     pub run: RunId,
-    /// Whose worktree it was.
+    /// Node or candidate of the worktree.
     pub place: CodePlace,
-    /// Where the worktree was.
+    /// Former path of the worktree.
     pub worktree: PathBuf,
-    /// What git calls it.
+    /// Git's name of the worktree.
     name: OsString,
 }
 
@@ -43,13 +43,13 @@ impl OrphanedWorktree {
         })
     }
 
-    /// The directory of the run that it was in.
+    /// Returns the run directory that the worktree was in.
     #[must_use]
     pub fn run_dir(&self) -> Option<&Path> {
         self.worktree.parent()?.parent()
     }
 
-    /// Where the worktree is now, if it is in this directory of its run.
+    /// Returns the present path of the worktree, if it is in this directory of its run.
     #[must_use]
     pub fn find_in(&self, run_dir: &Path) -> Option<PathBuf> {
         let folder = run_dir.join(self.place.worktree_path().as_str());
@@ -57,16 +57,17 @@ impl OrphanedWorktree {
     }
 }
 
-/// What a run has made in its worktrees itself, and what is therefore nobody's work.
+/// Changes in worktrees that a run made itself, and that are therefore no work of the user's.
 #[derive(Clone, Debug, Default)]
 pub struct RunOwnWork {
-    /// Commits that it knows.
+    /// Commits that the run knows.
     pub commits: Vec<Commit>,
-    /// Paths at which it has put links to the same paths in the user's working tree.
+    /// Paths at which the run links to the same paths of the user's working tree.
     pub inputs: Vec<WorktreePath>,
 }
 
-/// Removes a folder, a file or a link itself, also where a folder inside was made unwritable. Nothing there is fine.
+/// Removes a folder, a file or a link, also if a folder inside is not writable. A missing path is
+/// no error.
 ///
 /// # Errors
 /// When something is still there afterwards.
@@ -75,7 +76,7 @@ pub fn remove_folder(path: &Path) -> io::Result<()> {
 }
 
 impl UserRepo {
-    /// What git knows of worktrees of runs that are gone, by run and place.
+    /// Lists the orphaned worktrees of all runs, sorted by run and place.
     ///
     /// # Errors
     /// When git's folder cannot be read.
@@ -86,10 +87,11 @@ impl UserRepo {
         Ok(orphans)
     }
 
-    /// Lets git forget a worktree that is gone. One that was made again meanwhile stays.
+    /// Removes the admin folder of an orphaned worktree, unless the worktree was made again
+    /// meanwhile.
     ///
     /// # Errors
-    /// When git still knows it afterwards.
+    /// When git still knows the worktree afterwards.
     pub fn forget_orphan(&self, orphan: &OrphanedWorktree) -> Result<(), PortError> {
         let lock = RepoLock::acquire(&self.common_dir)?;
         let workshop = AdminWorkshop::open(&self.common_dir, &lock)?;
@@ -100,7 +102,7 @@ impl UserRepo {
         same.try_for_each(|admin| admin.remove(&workshop))
     }
 
-    /// Whether a worktree of a run of this name is there, wherever that run lies.
+    /// Returns true if a worktree of a run with this name exists, wherever that run is stored.
     ///
     /// # Errors
     /// When git's folder cannot be read.
@@ -110,10 +112,10 @@ impl UserRepo {
 }
 
 impl GitRepo {
-    /// The refs of this run that a run makes, and those that have another's name below its own.
+    /// Returns the refs below this run's name: those that the run makes, and all others.
     ///
     /// # Errors
-    /// When git cannot tell.
+    /// When git fails.
     pub fn own_refs(&self) -> Result<(Vec<CodePlace>, Vec<String>), PortError> {
         let (mut own, mut foreign) = (Vec::new(), Vec::new());
         for (name, _) in self.list_refs()? {
@@ -128,16 +130,17 @@ impl GitRepo {
     /// Removes a ref of this run.
     ///
     /// # Errors
-    /// When it is still there afterwards.
+    /// When it still exists afterwards.
     pub fn remove_ref(&self, place: CodePlace) -> Result<(), PortError> {
         self.discard_leftover(Leftover { place, kind: LeftoverKind::Branch }, 1)
     }
 
-    /// What somebody has done in a worktree that would be lost with it: changes that are not committed, or commits after
-    /// those that the run knows. None where there is nothing but the run's own, or no worktree.
+    /// Describes the user's work in a worktree that would be lost with it: uncommitted changes, or
+    /// commits beyond those that the run knows. Returns `None` without such work or without a
+    /// worktree.
     ///
     /// # Errors
-    /// When git cannot tell.
+    /// When git fails.
     pub fn find_user_work(
         &self,
         place: CodePlace,
@@ -161,13 +164,13 @@ impl GitRepo {
         }))
     }
 
-    /// The paths that git says are changed or new.
+    /// Returns the paths that git reports as changed or new.
     fn list_uncommitted(
         &self,
         place: CodePlace,
         worktree: &Worktree,
     ) -> Result<Vec<String>, PortError> {
-        // The attributes that the files were written with, whatever has become of those in the worktree.
+        // The attributes that the files were written with, not those that the worktree has now.
         let attributes = format!("--attr-source={}", worktree.base);
         let status = [&attributes, "status", "--porcelain=v1", "-z", "--untracked-files=all"];
         let question = [&status[..], &["--no-renames", "--ignore-submodules=dirty"]].concat();
@@ -180,8 +183,9 @@ impl GitRepo {
             .collect())
     }
 
-    /// Whether a link was made for an input. Git, told to ignore the folder `data/`, takes a link `data` for a new file. Where
-    /// the repository was moved since, it leads to where the input was, and there is nothing any more.
+    /// Returns true if `path` is a link that was made for an input. A git that ignores the folder
+    /// `data/` reports a link `data` as a new file. If the repository was moved since, the link
+    /// dangles: it leads to where the input was.
     fn is_own_link(&self, worktree: &Worktree, path: &str, inputs: &[WorktreePath]) -> bool {
         let link = Path::new(&worktree.target.work_tree).join(path);
         inputs.iter().any(|input| input.as_str() == path)

@@ -1,8 +1,9 @@
-//! One lock per repository, for what git itself does not do safely at the same time: making and removing worktrees.
-//! It is held by the open file, not by the process: a git that outlives its runner still holds it. (On Windows the
-//! lock ends with the runner.)
+//! Locks a repository, and each of its worktrees, against other git processes of treebeam. Git does
+//! not make and remove worktrees safely in parallel, so one lock per repository serialises that.
+//! The lock belongs to the open file, not to the process: a git that outlives its parent process
+//! still holds it. (On Windows the lock ends with the parent.)
 //!
-//! And one per worktree, for every git that writes there: the file that it reads is the lock, in the same way.
+//! Every git that writes in a worktree reads from a file there, which is locked in the same way.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek as _, Write as _};
@@ -10,12 +11,12 @@ use std::path::Path;
 use treebeam_process::ChildInput;
 use treebeam_run::port::PortError;
 
-/// The lock, until it is dropped and every git that was given it has ended.
+/// The repository's lock, held until it is dropped and every git that inherited it has ended.
 #[derive(Debug)]
 pub(super) struct RepoLock(File);
 
 impl RepoLock {
-    /// Waits for the lock.
+    /// Waits for the lock and takes it.
     pub(super) fn acquire(common_dir: &Path) -> Result<Self, PortError> {
         let path = common_dir.join("treebeam.lock");
         let fail = |error| {
@@ -28,7 +29,7 @@ impl RepoLock {
         Ok(Self(file))
     }
 
-    /// The lock as a child's input, so that the child holds it too.
+    /// Returns the lock as a child's input, so that the child holds it too.
     pub(super) fn share_as_input(&self) -> Result<ChildInput, PortError> {
         let copy = self.0.try_clone();
         copy.map(ChildInput::Handle).map_err(|error| {
@@ -37,13 +38,14 @@ impl RepoLock {
     }
 }
 
-/// What the last git that wrote in a worktree read, in the worktree's admin folder.
+/// Name of the file, in a worktree's admin folder, from which the last git that wrote there read.
 const LOCKED_INPUT_FILE: &str = "treebeam.input";
 
-/// These bytes for a git that writes in the worktree of this admin folder. It is known to be at work until it ends.
+/// Returns these bytes as the input of a git that writes in the worktree of this admin folder. The
+/// file stays locked until that git ends.
 pub(super) fn write_locked_input(git_dir: &str, bytes: &[u8]) -> Result<ChildInput, PortError> {
     if cfg!(windows) {
-        // A lock keeps even the child from reading there.
+        // On Windows a lock would keep even the child from reading the file.
         return Ok(ChildInput::from_bytes(bytes.to_vec()));
     }
     let path = Path::new(git_dir).join(LOCKED_INPUT_FILE);
@@ -71,9 +73,9 @@ pub(super) fn await_worktree_git(git_dir: &Path) -> Result<(), PortError> {
     }
 }
 
-/// Removes that file, where nobody else writes and the folder stays.
+/// Removes the locked input file, when no git writes there and the folder stays.
 pub(super) fn remove_locked_input(git_dir: &str) {
-    // It is in nobody's way.
+    // A file that stays is harmless.
     drop(std::fs::remove_file(Path::new(git_dir).join(LOCKED_INPUT_FILE)));
 }
 

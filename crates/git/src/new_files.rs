@@ -1,5 +1,5 @@
-//! Which new files of a change do not belong into a commit: those that are too large, and those that git ignores. Files that
-//! the commit before has may grow, and a file that is moved is not new. It does not judge paths.
+//! Finds new files of a change that do not belong into a commit: too large or ignored by git. Files
+//! that the commit before has may grow, and a moved file is not new. It does not judge paths.
 
 use super::GitRepo;
 use std::collections::BTreeSet;
@@ -9,19 +9,19 @@ use treebeam_core::id::CodePlace;
 use treebeam_process::ChildInput;
 use treebeam_run::port::{PortError, StagedChanges};
 
-/// How large a new file of a change may be, in bytes, unless it is configured otherwise.
+/// Maximum size of a new file of a change, in bytes, unless configured otherwise.
 pub const DEFAULT_MAX_NEW_FILE_BYTES: u64 = 256 << 10;
-/// The most bytes of a list of paths that are read.
+/// Maximum size of a list of paths, in bytes.
 const MAX_PATH_LIST_BYTES: usize = 16 << 20;
 
 impl GitRepo {
-    /// The same, with another limit for new files of a change, in bytes.
+    /// Sets the maximum size of a new file of a change, in bytes.
     #[must_use]
     pub fn with_max_new_file_bytes(self, max_new_file_bytes: u64) -> Self {
         Self { max_new_file_bytes, ..self }
     }
 
-    /// What the index of a worktree changes, with the new files that do not belong into a commit.
+    /// Returns the changes in the index of a worktree, with complaints about unwanted new files.
     pub(super) fn checked_changes(&self, place: CodePlace) -> Result<StagedChanges, PortError> {
         let raw = self.raw_index_changes(place)?;
         let added = added_paths(&raw);
@@ -68,7 +68,7 @@ impl GitRepo {
     }
 }
 
-/// The paths of files that come, in what `git diff-index --raw -z` says.
+/// Returns the paths of new files from the output of `git diff-index --raw -z`.
 fn added_paths(raw: &str) -> Vec<&str> {
     let cells: Vec<&str> = raw.split_terminator('\0').collect();
     let entries = cells.chunks_exact(2).filter_map(|cells| match cells {

@@ -1,6 +1,6 @@
-//! Whether the repository still has what commits consist of, and what candidates change. It reads
-//! only, without checking anything out: one git process for any number of commits, and one for each
-//! where something is missing.
+//! Checks that the repository still has the objects of commits, and lists what candidates change.
+//! It only reads, and checks nothing out: one git process for any number of commits, and one more
+//! for each commit if something is missing.
 
 use super::GitRepo;
 use super::diff::parse_change;
@@ -10,22 +10,22 @@ use treebeam_core::protect::PathChange;
 use treebeam_process::ChildInput;
 use treebeam_run::port::PortError;
 
-/// No answer about objects is longer, in bytes.
+/// Maximum size of an answer about objects, in bytes.
 const MAX_OBJECT_LIST_BYTES: usize = 256 << 20;
 
-/// What the repository lacks of a commit.
+/// Objects of a commit that the repository lacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MissingObjects {
-    /// The commit itself.
+    /// The commit itself is missing.
     Commit,
-    /// Trees or files of it: how many, and the name of the first.
+    /// Trees or files are missing: how many, and the name of the first.
     Parts(usize, String),
-    /// Something in it cannot be read; git's own words.
+    /// Something in the commit cannot be read, with git's error text.
     Unreadable(String),
 }
 
 impl GitRepo {
-    /// What the repository lacks of these commits. Their ancestors are not looked at.
+    /// Returns what the repository lacks of each of these commits. Ancestors are not checked.
     ///
     /// # Errors
     /// When git cannot be run.
@@ -47,7 +47,7 @@ impl GitRepo {
         Ok(missing)
     }
 
-    /// Those of these commits that the repository has.
+    /// Returns the commits among these that the repository has.
     ///
     /// # Errors
     /// When git cannot be run.
@@ -69,7 +69,7 @@ impl GitRepo {
         Ok(known.filter(|(_, kind)| *kind == "commit").map(|(commit, _)| commit.clone()).collect())
     }
 
-    /// What is missing of commits that are there.
+    /// Returns what is missing of these existing commits.
     fn missing_parts(
         &self,
         commits: &BTreeSet<Commit>,
@@ -87,11 +87,11 @@ impl GitRepo {
         Ok(Some(MissingObjects::Parts(1 + names.count(), first.to_owned())))
     }
 
-    /// What each of these commits changes against the commit beside it, in the same order. Both
-    /// must be there.
+    /// Returns the changes from the first to the second commit of each pair, in order. All commits
+    /// must exist.
     ///
     /// # Errors
-    /// When git cannot be run, or lacks something of one of them.
+    /// When git cannot be run, or lacks an object of one of the commits.
     pub fn changes_between(
         &self,
         pairs: &[(Commit, Commit)],
@@ -116,8 +116,8 @@ fn commit_lines(commits: &BTreeSet<Commit>) -> ChildInput {
     ChildInput::from_bytes(lines.into_bytes())
 }
 
-/// Reads `<commit>\0`, followed by `:100644 000000 1234… 0000… D\0path\0` for each change, again
-/// and again.
+/// Parses a sequence of `<commit>\0`, each followed by any number of `:100644 000000 1234… 0000…
+/// D\0path\0`.
 fn parse_changes_by_commit(raw: &str) -> Vec<Vec<PathChange>> {
     let mut parts = raw.split('\0').filter(|part| !part.is_empty());
     let mut all: Vec<Vec<PathChange>> = Vec::new();

@@ -1,5 +1,5 @@
-//! Finding and checking the user's repository. It reads only, but for what a cut-off `git worktree add` of treebeam's
-//! own left behind: git fails wherever it meets it.
+//! Finds and checks the user's repository. It only reads, but for removing what an interrupted `git
+//! worktree add` of treebeam's left behind: git fails wherever it meets that.
 
 use super::admin;
 use super::call::{GitEnvironment, GitProgram};
@@ -14,84 +14,84 @@ use treebeam_core::id::Commit;
 use treebeam_process::ChildInput;
 use treebeam_run::port::PortError;
 
-/// The oldest git that will do: `--attr-source` came with it.
+/// Oldest usable version of git, the first with `--attr-source`.
 const MIN_GIT_VERSION: (u32, u32) = (2, 41);
 
-/// Why a repository cannot be used.
+/// Reason why a repository cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// There is no git.
+    /// Git is not installed.
     #[error("git was not found on `PATH`")]
     GitMissing,
-    /// Git lacks something that is needed.
+    /// Git is too old.
     #[error("git {found} is too old: {}.{} or newer is needed", MIN_GIT_VERSION.0, MIN_GIT_VERSION.1)]
     GitTooOld {
-        /// Its version.
+        /// Version of the installed git.
         found: String,
     },
-    /// No repository there or above.
+    /// Neither the folder nor one above it is a repository.
     #[error("`{dir}` is not in a git repository")]
     NotARepository {
-        /// Where it was looked for.
+        /// Folder where the search began.
         dir: String,
     },
-    /// A repository without a checkout.
+    /// The repository has no checkout.
     #[error("`{dir}` is a bare git repository")]
     Bare {
-        /// Where.
+        /// Folder that was given.
         dir: String,
     },
-    /// A repository without a commit.
+    /// The repository has no commit.
     #[error("the git repository of `{dir}` has no commit yet")]
     NoCommits {
-        /// Where.
+        /// Folder that was given.
         dir: String,
     },
-    /// A repository whose checked out commit is gone.
+    /// The checked out commit is missing.
     #[error("the commit {commit} that is checked out in `{dir}` is missing from its repository")]
     HeadMissing {
-        /// Where.
+        /// Folder that was given.
         dir: String,
-        /// The commit.
+        /// Missing commit.
         commit: Commit,
     },
-    /// A path that cannot be written into a file as text.
+    /// A path is not UTF-8, so it cannot be written into a file as text.
     #[error("`{dir}` lies at a path that is not UTF-8")]
     NotUtf8 {
-        /// The path, as well as it can be shown.
+        /// Path, as well as it can be shown.
         dir: String,
     },
-    /// Git could not be run, or was not understood.
+    /// Git could not be run, or gave an unexpected answer.
     #[error("git could not be asked about `{dir}`")]
     Unanswered {
-        /// Where.
+        /// Folder that was given.
         dir: String,
-        /// Why.
+        /// Underlying error.
         #[source]
         cause: PortError,
     },
-    /// A repository that could not be made.
+    /// No repository could be made.
     #[error("git cannot make a repository of `{dir}`")]
     Unmade {
-        /// Where.
+        /// Folder that was to become a repository.
         dir: String,
-        /// Why.
+        /// Underlying error.
         #[source]
         cause: PortError,
     },
-    /// Anything else, in git's own words.
+    /// Git refused for another reason.
     #[error("git cannot use the repository of `{dir}`")]
     Refused {
-        /// Where.
+        /// Folder that was given.
         dir: String,
-        /// What it said.
+        /// Git's error text.
         #[source]
         said: GitErrorText,
     },
 }
 
 impl OpenError {
-    /// What to do about it.
+    /// Returns advice for the user.
     #[must_use]
     pub fn hint(&self) -> &'static str {
         match self {
@@ -114,38 +114,38 @@ impl OpenError {
     }
 }
 
-/// The user's repository, as it was found.
+/// The user's repository, with everything that was read when it was opened.
 #[derive(Clone, Debug)]
 pub struct UserRepo {
-    /// The folder that the checkout begins at.
+    /// Top folder of the checkout.
     pub toplevel: PathBuf,
-    /// The git folder that all worktrees share.
+    /// Git folder that all worktrees share.
     pub common_dir: PathBuf,
-    /// The commit that is checked out.
+    /// Checked out commit.
     pub head: Commit,
-    /// When it was committed.
+    /// Committer date of the checked out commit.
     pub head_time: Timestamp,
-    /// Whether that commit has submodules.
+    /// True if the checked out commit has submodules.
     pub has_submodules: bool,
-    /// Who commits.
+    /// Author and committer of treebeam's commits.
     pub identity: GitIdentity,
     pub(super) git: GitProgram,
-    /// The wait for the lock of the packed refs, which all runs of this process share.
+    /// Waiting for the lock of the packed refs, shared by all runs of this process.
     pub(super) packed_refs: Arc<PackedRefs>,
 }
 
-/// Finds the repository that `dir` is in, as the user's own git would.
+/// Finds the repository that contains `dir`, as the user's own git would.
 ///
 /// # Errors
-/// When there is none that can be used.
+/// When no usable repository is found.
 pub fn open_repo(dir: &Path) -> Result<UserRepo, OpenError> {
     open_repo_with(dir, std::env::vars_os())
 }
 
-/// The same, in an environment of these variables.
+/// Finds the repository that contains `dir`, with these environment variables.
 ///
 /// # Errors
-/// When there is no repository that can be used.
+/// When no usable repository is found.
 pub fn open_repo_with(
     dir: &Path,
     variables: impl IntoIterator<Item = (OsString, OsString)>,
@@ -158,7 +158,7 @@ pub fn open_repo_with(
     let asked = OpenQueries { git, dir, shown };
     asked.check_version()?;
     let (common_dir, toplevel) = asked.query_folders()?;
-    // What cannot be healed makes git's next call fail, in its own words.
+    // If something cannot be repaired, git's next call fails with its own error text.
     drop(admin::remove_half_made(&common_dir));
     let (head, head_time, has_submodules) = asked.query_head()?;
     let (identity, filters) = asked.query_settings()?;
@@ -176,7 +176,7 @@ pub fn open_repo_with(
     })
 }
 
-/// A git that will do, to be used in a folder that is no repository yet.
+/// Finds a usable git for a folder that is no repository yet.
 pub(super) fn find_usable_git(dir: &Path) -> Result<GitProgram, OpenError> {
     let git =
         GitProgram::find(GitEnvironment::new(std::env::vars_os())).ok_or(OpenError::GitMissing)?;
@@ -185,7 +185,7 @@ pub(super) fn find_usable_git(dir: &Path) -> Result<GitProgram, OpenError> {
     Ok(asked.git)
 }
 
-/// The questions that opening a repository asks of git.
+/// The git queries that open a repository.
 struct OpenQueries<'a> {
     git: GitProgram,
     dir: &'a Path,
@@ -217,7 +217,7 @@ impl OpenQueries<'_> {
         }
     }
 
-    /// The common git folder and the top of the checkout.
+    /// Returns the common git folder and the top of the checkout.
     fn query_folders(&self) -> Result<(PathBuf, PathBuf), OpenError> {
         let question = [
             "rev-parse",
@@ -247,7 +247,7 @@ impl OpenQueries<'_> {
         super::paths::real_path(Path::new(path)).map(PathBuf::from).map_err(self.unanswered_error())
     }
 
-    /// The commit that is checked out, its time, and whether it has submodules.
+    /// Returns the checked out commit, its time, and whether it has submodules.
     fn query_head(&self) -> Result<(Commit, Timestamp, bool), OpenError> {
         let question = ChildInput::from_bytes(b"info HEAD:.gitmodules\ncontents HEAD\n".to_vec());
         let call = self.git.user_call(self.dir, &["cat-file", "--batch-command"]).input(question);
@@ -264,7 +264,7 @@ impl OpenQueries<'_> {
         Ok((commit, time.ok_or_else(odd)?, has_submodules))
     }
 
-    /// Why there is no commit that is checked out.
+    /// Explains why the checked out commit cannot be read.
     fn missing_head_error(&self) -> OpenError {
         let dir = self.shown_dir();
         let name = self.git.user_call(self.dir, &["rev-parse", "--verify", "--quiet", "HEAD"]);
@@ -277,7 +277,7 @@ impl OpenQueries<'_> {
         }
     }
 
-    /// Who commits, and which filters are not to run.
+    /// Returns the committer's identity and the filters that must not run.
     fn query_settings(&self) -> Result<(GitIdentity, Vec<String>), OpenError> {
         let call = self.git.user_call(self.dir, &GitIdentity::CONFIG_QUERY).keep_stdout(1 << 20);
         let answer = call.run().map_err(self.unanswered_error())?;
@@ -286,20 +286,20 @@ impl OpenQueries<'_> {
     }
 }
 
-/// The time in `Name <email> 1700000000 +0100`.
+/// Returns the time in `Name <email> 1700000000 +0100`.
 fn parse_commit_time(committer: &str) -> Option<Timestamp> {
     let seconds = committer.rsplit(' ').nth(1)?.parse().ok()?;
     Timestamp::from_second(seconds).ok()
 }
 
-/// Files that treebeam itself asks for, at the top of the checkout.
+/// Paths at the top of the checkout that treebeam itself asks users to create.
 const TREEBEAM_FILES: [&str; 4] = ["treebeam.toml", ".treebeam", ".treebeam/", ".env"];
 
 impl UserRepo {
-    /// The commit of this name, if there is one: an id, a branch, a tag, or what git makes of it.
+    /// Resolves a commit by name: an id, a branch, a tag, or anything else that git understands.
     ///
     /// # Errors
-    /// When git cannot tell.
+    /// When git fails.
     pub fn find_commit(&self, name: &str) -> Result<Option<Commit>, PortError> {
         let name = format!("{name}^{{commit}}");
         let question = ["rev-parse", "--verify", "--quiet", "--end-of-options", &name];
@@ -307,19 +307,20 @@ impl UserRepo {
         Ok(answer.kept_text().trim().parse().ok().filter(|_| answer.code == Some(0)))
     }
 
-    /// The changed and untracked paths of the user's checkout, as the user's own `git status` has them, without
-    /// `treebeam.toml`, `.treebeam/` and `.env`. Of very many only the first.
+    /// Returns the changed and untracked paths of the user's checkout, as the user's own `git
+    /// status` lists them, without `treebeam.toml`, `.treebeam/` and `.env`. A very long list is
+    /// truncated.
     ///
     /// # Errors
-    /// When git cannot tell.
+    /// When git fails.
     pub fn dirty_paths(&self) -> Result<Vec<String>, PortError> {
         self.dirty_paths_except(&[])
     }
 
-    /// The same without these files, named from the top of the checkout.
+    /// Returns [`Self::dirty_paths`] without these files, named from the top of the checkout.
     ///
     /// # Errors
-    /// When git cannot tell.
+    /// When git fails.
     pub fn dirty_paths_except(&self, files: &[String]) -> Result<Vec<String>, PortError> {
         let question = [
             "status",
@@ -343,7 +344,7 @@ impl UserRepo {
     }
 }
 
-/// Whether a path is not counted among what the user has changed.
+/// Returns true if a path does not count as a change of the user's.
 pub(super) fn is_treebeam_file(path: &str) -> bool {
     TREEBEAM_FILES.contains(&path) || path.starts_with(".treebeam/")
 }

@@ -1,5 +1,6 @@
-//! Deleting refs while git's `packed-refs.lock` is there: every deletion needs that lock, and git waits for it each time. Here
-//! one lock is waited for once; while it stays, further deletions fail at once. An old one is removed.
+//! Deletes refs while git's `packed-refs.lock` exists, with one wait for the whole process. Every
+//! deletion needs that lock, and git waits for it each time. Here the lock is awaited once; while
+//! it stays, further deletions fail at once. An old lock is removed.
 
 use super::call::GitCall;
 use super::killed::lock_stamp;
@@ -11,24 +12,24 @@ use std::thread;
 use std::time::{Duration, Instant};
 use treebeam_run::port::PortError;
 
-/// How long a lock of the packed refs is waited for.
+/// Maximum wait for the lock of the packed refs.
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);
-/// How often it is looked at meanwhile.
+/// Interval at which the lock is polled.
 const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The lock of the packed refs that was waited for in vain, as far as this process knows.
+/// State of the wait for the lock: the stamp of a lock that was awaited in vain.
 #[derive(Debug, Default)]
 pub(crate) struct PackedRefs {
     stuck: Mutex<Option<FileStamp>>,
 }
 
-/// The lock file of the packed refs.
+/// Returns the path of the lock file of the packed refs.
 pub(super) fn packed_refs_lock_path(common_dir: &Path) -> PathBuf {
     common_dir.join("packed-refs.lock")
 }
 
 impl PackedRefs {
-    /// Runs a call that takes the lock.
+    /// Runs a call that takes the lock of the packed refs.
     pub(super) fn run_with_lock(&self, common_dir: &Path, call: GitCall) -> Result<(), PortError> {
         let lock = packed_refs_lock_path(common_dir);
         self.await_free(&lock)?;
@@ -36,14 +37,15 @@ impl PackedRefs {
         if answer.code == Some(0) {
             return Ok(());
         }
-        // One that came after the look has been waited for by git.
+        // A lock that was taken after the check has been awaited by git.
         if answer.stderr.contains("packed-refs.lock") {
             *self.stuck.lock().unwrap_or_else(PoisonError::into_inner) = lock_stamp(&lock);
         }
         Err(answer.to_error())
     }
 
-    /// Waits for the end of a lock, unless that was in vain before. Other threads wait with the first one.
+    /// Waits for the release of the lock, unless the same lock was awaited in vain before. Other
+    /// threads block until the first one has waited.
     fn await_free(&self, lock: &Path) -> Result<(), PortError> {
         let mut stuck = self.stuck.lock().unwrap_or_else(PoisonError::into_inner);
         stale_locks::remove_packed_lock(lock)?;
@@ -59,7 +61,7 @@ impl PackedRefs {
     }
 }
 
-/// The same words for every ref: they are shown once.
+/// Builds the error; its text is the same for every ref, so that it is shown once.
 fn lock_held_error(lock: &Path) -> PortError {
     let what = format!("`{}` keeps git from deleting branches", lock.display());
     PortError::new(format!("{what}: if no git is at work in this repository, remove that file"))

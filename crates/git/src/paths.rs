@@ -1,5 +1,4 @@
-//! Paths, as git and we both write them: absolute, without links, UTF-8. And folders that must stay, or must go,
-//! whatever is in them.
+//! Converts paths to git's form (absolute, without links, UTF-8), and syncs or removes folders.
 
 use std::fs;
 use std::io;
@@ -15,26 +14,26 @@ mod system;
 
 pub(crate) use system::{link, unlink};
 
-/// What the system says of a file: another one, if it is another file or was changed.
+/// File metadata that differs for another or a changed file.
 pub type FileStamp = system::FileStamp;
 
-/// What the system says of a file.
+/// Returns the stamp of a file.
 #[must_use]
 pub fn file_stamp(found: &fs::Metadata) -> FileStamp {
     system::file_stamp(found)
 }
 
-/// Whether there is a process with this number.
+/// Returns true if a process with this id exists.
 pub(super) fn is_process_alive(pid: u32) -> bool {
     system::is_process_alive(pid)
 }
 
-/// Whether its owner may run a file, where the system knows such a thing.
+/// Returns true if the owner may execute the file; always false on Windows.
 pub(super) fn is_executable(file: &fs::Metadata) -> bool {
     system::is_executable(file)
 }
 
-/// The one true path of something that exists.
+/// Returns the canonical path of something that exists.
 pub(super) fn real_path(path: &Path) -> Result<String, PortError> {
     let fail = |why: &str| PortError::new(format!("`{}` {why}", path.display()));
     let real = fs::canonicalize(path).map_err(|error| fail("cannot be found").with_cause(error))?;
@@ -42,7 +41,8 @@ pub(super) fn real_path(path: &Path) -> Result<String, PortError> {
     Ok(git_path(text))
 }
 
-/// A path as git writes it: `/` between the parts, without the `\\?\` that Windows puts before a canonical one.
+/// Returns a path in git's form: `/` as separator, without the `\\?\` of canonical paths on
+/// Windows.
 pub(super) fn git_path(path: &str) -> String {
     if !cfg!(windows) {
         return path.to_owned();
@@ -54,24 +54,25 @@ pub(super) fn git_path(path: &str) -> String {
     }
 }
 
-/// Whether this is a link, and leads there.
+/// Returns true if `path` is a link to exactly `target`.
 #[must_use]
 pub fn is_link_to(path: &Path, target: &Path) -> bool {
     fs::read_link(path).is_ok_and(|found| found == target)
 }
 
-/// Whether this is a link to a path that ends so, and nothing is there.
+/// Returns true if `path` is a dangling link to an absolute path that ends with `end`.
 pub(super) fn is_dangling_link_to(path: &Path, end: &Path) -> bool {
     fs::read_link(path)
         .is_ok_and(|found| found.is_absolute() && found.ends_with(end) && !path.exists())
 }
 
-/// Puts a folder on disk with all that is in it.
+/// Syncs a folder and everything in it to disk.
 pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
     system::sync_folder(folder)
 }
 
-/// Removes a folder, a file or a link itself, also where a folder inside was made unwritable. Nothing there is fine.
+/// Removes a folder, a file or a link itself, also if a folder inside is not writable. A missing
+/// path is no error.
 pub(super) fn remove_path(path: &Path) -> io::Result<()> {
     match remove_once(path) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {

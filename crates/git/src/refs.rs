@@ -1,4 +1,4 @@
-//! The run's refs: `refs/heads/tree/<run>/…`. It writes no others.
+//! Lists, sets and deletes the run's refs, `refs/heads/tree/<run>/…`. It writes no others.
 
 use super::GitRepo;
 use std::path::PathBuf;
@@ -6,18 +6,18 @@ use treebeam_core::id::{CodePlace, Commit};
 use treebeam_run::port::PortError;
 
 impl GitRepo {
-    /// All refs of this run, by name below `refs/heads/`, in the order of their names.
+    /// Returns the refs of this run as names below `refs/heads/` with commits, sorted by name.
     ///
     /// # Errors
-    /// When git cannot tell.
+    /// When git fails.
     pub fn list_refs(&self) -> Result<Vec<(String, Commit)>, PortError> {
         self.list_refs_below(&format!("refs/heads/tree/{}/", self.run))
     }
 
-    /// A branch that keeps a new run of this name from having refs of its own.
+    /// Returns a branch whose name prevents a new run of this name from having refs.
     ///
     /// # Errors
-    /// When git cannot tell.
+    /// When git fails.
     pub fn find_blocking_branch(&self) -> Result<Option<String>, PortError> {
         let own = format!("tree/{}", self.run);
         let below = format!("{own}/");
@@ -45,7 +45,7 @@ impl GitRepo {
         call.with_locks([self.ref_lock(&reference)]).run_checked().map(drop)
     }
 
-    /// Removes a ref, unless somebody has that branch checked out and would be left without a commit.
+    /// Deletes a ref, unless that branch is checked out anywhere: its `HEAD` would lose its commit.
     pub(super) fn delete_ref(&self, place: CodePlace) -> Result<(), PortError> {
         let reference = self.full_ref_name(place);
         if self.user.is_checked_out(&reference, &self.shared_target())? {
@@ -60,7 +60,7 @@ impl GitRepo {
             .run_with_lock(&self.user.common_dir, call.with_locks([self.ref_lock(&reference)]))
     }
 
-    /// The lock file that git takes for a ref while refs are in files.
+    /// Returns the path of the lock file that git takes for a ref stored as a file.
     pub(super) fn ref_lock(&self, reference: &str) -> PathBuf {
         self.user.common_dir.join(format!("{reference}.lock"))
     }

@@ -1,7 +1,8 @@
-//! A commit of what the user has changed and not committed, as the user's own `git status` has it: changes, deletions, and
-//! files that are neither tracked nor ignored. Nothing of the user's is touched: git works on an index of its own, and the
-//! commit is in no ref. What cannot be part of a commit is refused by name, and nothing is left out in silence but what
-//! treebeam itself asks for (`treebeam.toml`, `.treebeam/`) and every `.env`.
+//! Commits the user's uncommitted changes without touching the checkout, its index or any ref. The
+//! changes are those of the user's own `git status`: changes, deletions, and files that are neither
+//! tracked nor ignored. Git works on a separate index. A file that cannot be part of a commit is
+//! refused by name; only treebeam's own files (`treebeam.toml`, `.treebeam/`) and every `.env` are
+//! left out silently.
 
 use super::call::{GitCall, GitTarget};
 use super::commit::render_commit_message;
@@ -17,20 +18,21 @@ use treebeam_core::id::{Commit, RunId};
 use treebeam_process::ChildInput;
 use treebeam_run::port::{CommitNote, PortError};
 
-/// No list of paths is longer, in bytes.
+/// Maximum size of a list of paths, in bytes.
 const MAX_PATH_LIST_BYTES: usize = 64 << 20;
-/// How many paths are named in a message.
+/// Maximum number of paths named in a message.
 const MAX_NAMED_PATHS: usize = 10;
 
 impl UserRepo {
-    /// A commit of the working tree on top of `HEAD`; `HEAD` itself where nothing is changed. The same working tree and
-    /// time give the same commit.
+    /// Returns a commit of the working tree on top of `HEAD`, or `HEAD` if nothing is changed. The
+    /// same working tree and time give the same commit.
     ///
-    /// Nothing points at the commit: a run must keep it by its root's ref. Until then a `git gc` spares it for two weeks
-    /// (`gc.pruneExpire`), but a `git gc --prune=now` that begins after this call takes it.
+    /// No ref points at the commit: a run must keep it by its root's ref. Until then a `git gc`
+    /// spares it for two weeks (`gc.pruneExpire`), but a `git gc --prune=now` that begins after
+    /// this call deletes it.
     ///
     /// # Errors
-    /// When something cannot be part of a commit, with its name; when git cannot.
+    /// When a file cannot be part of a commit (the error names it), or git fails.
     pub fn snapshot_commit(&self, run: &RunId, at: Timestamp) -> Result<Commit, PortError> {
         let changed = self.list_changed_paths()?;
         if changed.is_empty() {
@@ -46,7 +48,7 @@ impl UserRepo {
         self.commit_changes(&changed, &note)
     }
 
-    /// What `git status` lists. What cannot be in a commit is refused here.
+    /// Returns the paths that `git status` lists; refuses those that cannot be in a commit.
     fn list_changed_paths(&self) -> Result<Vec<ChangedPath>, PortError> {
         let question = [
             "status",
@@ -54,7 +56,8 @@ impl UserRepo {
             "-z",
             "--untracked-files=all",
             "--no-renames",
-            // Looking into a submodule would run what is configured there. Its files are in no worktree of a run.
+            // Looking into a submodule would run what is configured there. No worktree of a run has
+            // its files.
             "--ignore-submodules=dirty",
         ];
         let answer = self
@@ -90,7 +93,7 @@ impl UserRepo {
             .with_hint("commit them yourself, or let git ignore them"))
     }
 
-    /// What a filter makes of a file is known only to who runs it.
+    /// Refuses files that pass a filter: their content in a commit is unknown without running it.
     fn check_unfiltered(&self, changed: &[ChangedPath]) -> Result<(), PortError> {
         if self.git.filters().is_empty() {
             return Ok(());
@@ -118,7 +121,7 @@ impl UserRepo {
         .with_hint("commit them yourself"))
     }
 
-    /// The commit. Where objects are lost to a gc meanwhile, all of it is done again.
+    /// Makes the commit, and starts over if a gc deletes objects meanwhile.
     fn commit_changes(
         &self,
         changed: &[ChangedPath],
@@ -137,13 +140,14 @@ impl UserRepo {
         work.try_commit()
     }
 
-    /// Where calls about the user's files act: on the shared git folder, which knows nothing of the user's index.
+    /// Returns the target of calls about the user's files: the shared git folder, where the user's
+    /// index is not used.
     fn user_target(&self) -> GitTarget {
         let plain = |path: &Path| paths::git_path(&path.to_string_lossy());
         GitTarget { git_dir: plain(&self.common_dir), work_tree: plain(&self.toplevel) }
     }
 
-    /// How the user's git ends lines in files, as settings for a call that sees no other.
+    /// Returns the user's settings for line ends, as arguments for a sealed call.
     pub(super) fn line_end_settings(&self) -> Result<Vec<String>, PortError> {
         let question = ["config", "-z", "--get-regexp", "^core\\.(autocrlf|eol)$"];
         let answer = self.git.user_call(&self.toplevel, &question).run()?.full_text()?;
@@ -152,12 +156,12 @@ impl UserRepo {
     }
 }
 
-/// A changed path.
+/// A path with uncommitted changes.
 #[derive(Debug, PartialEq, Eq)]
 enum ChangedPath {
-    /// What is there is to be committed.
+    /// Existing file whose content is to be committed.
     Present(String),
-    /// Nothing is there, or what is there is not to be tracked any more.
+    /// Path that is to be removed: it is gone, or it is no longer tracked.
     Gone(String),
 }
 
@@ -176,7 +180,7 @@ impl ChangedPath {
     }
 }
 
-/// Reads `git status --porcelain=v2 -z`.
+/// Parses the output of `git status --porcelain=v2 -z`.
 fn parse_status(status: &str) -> Result<Vec<ChangedPath>, PortError> {
     let (mut changed, mut conflicts, mut repositories) = (Vec::new(), Vec::new(), Vec::new());
     for entry in status.split_terminator('\0') {
@@ -231,12 +235,12 @@ fn snapshot_refusal(why: &str, paths: &[&str]) -> PortError {
     PortError::new(what)
 }
 
-/// Paths as git reads them with `-z`.
+/// Joins paths in the form that git reads with `-z`.
 fn path_list_input<'a>(paths: impl Iterator<Item = &'a str>) -> ChildInput {
     ChildInput::from_bytes(paths.flat_map(|path| [path, "\0"]).collect::<String>().into_bytes())
 }
 
-/// What a commit is made of.
+/// Builds a commit of changed paths on top of `HEAD`.
 struct SnapshotBuilder<'a> {
     repo: &'a UserRepo,
     changed: &'a [ChangedPath],
@@ -245,7 +249,7 @@ struct SnapshotBuilder<'a> {
 }
 
 impl SnapshotBuilder<'_> {
-    /// Makes the commit with an index that nobody else sees.
+    /// Makes the commit with a private index.
     fn try_commit(&self) -> Result<Commit, PortError> {
         let lock = RepoLock::acquire(&self.repo.common_dir)?;
         let workshop = AdminWorkshop::open(&self.repo.common_dir, &lock)?;

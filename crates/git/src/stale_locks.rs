@@ -1,5 +1,6 @@
-//! Lock files of refs that a git which was killed, or a power cut, left behind: git refuses for as long as they are there.
-//! Only a run's owner removes them, only where no git that is alive can still need them, and never the user's own.
+//! Removes lock files of refs that a killed git or a power cut left: git refuses while they exist.
+//! Only the owner of a run removes them, only when no live git can still need them, and never those
+//! of the user's own refs.
 
 use super::{GitRepo, journal_ref, packed_refs, paths};
 use std::fs;
@@ -9,22 +10,22 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 use treebeam_run::port::PortError;
 
-/// No git has one of this run's refs locked for so long: it writes one line.
+/// Age at which a lock of one of this run's refs is stale: git only writes one line under it.
 const REF_LOCK_MAX_AGE: Duration = Duration::from_secs(10);
-/// How often it is looked whether a lock is still there.
+/// Interval at which a lock is polled.
 const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// No git, the user's included, takes so long to write all packed refs.
+/// Age at which the lock of the packed refs is stale: no git, the user's included, writes so long.
 const PACKED_LOCK_MAX_AGE: Duration = Duration::from_mins(10);
-/// A deletion of a ref takes both of its locks within this time.
+/// Maximum time between the two locks that one deletion of a ref takes.
 const SAME_DELETION_WINDOW: Duration = Duration::from_secs(2);
 
 impl GitRepo {
-    /// Removes locks that nobody holds any more: of this run's refs, and of the packed ones, which ours are deleted from. Where
-    /// one of a ref of this run is so young that somebody may hold it, that is waited for: whoever resumes a run at once
-    /// shall not find it locked by what was killed with it.
+    /// Removes stale locks of this run's refs and of the packed refs, from which the run's refs are
+    /// deleted. A lock of a run's ref that is too young to be stale is awaited first: a run that is
+    /// resumed at once must not fail on the lock of a git that was killed with it.
     ///
     /// # Errors
-    /// When one cannot be removed.
+    /// When a lock cannot be removed.
     pub fn unlock_refs(&self) -> Result<(), PortError> {
         let common_dir = &self.user.common_dir;
         let own = common_dir.join(format!("refs/heads/tree/{}", self.run));
@@ -44,30 +45,30 @@ impl GitRepo {
     }
 }
 
-/// Removes the lock of one ref, if it is older than any git needs it.
+/// Removes the lock of one ref if it is stale.
 pub(super) fn remove_ref_lock(lock: &Path) -> Result<(), PortError> {
     remove_if_old(lock, REF_LOCK_MAX_AGE).map_err(|error| {
         PortError::new(format!("`{}` cannot be removed", lock.display())).with_cause(error)
     })
 }
 
-/// Removes the lock of the packed refs, if it is older than any git needs it.
+/// Removes the lock of the packed refs if it is stale.
 pub(super) fn remove_packed_lock(lock: &Path) -> Result<(), PortError> {
     remove_if_old(lock, PACKED_LOCK_MAX_AGE).map_err(|error| {
         PortError::new(format!("`{}` cannot be removed", lock.display())).with_cause(error)
     })
 }
 
-/// Whether the lock of the packed refs was left by a git that also left one of these locks of refs, given by the times when
-/// they were taken: a deletion takes the lock of the ref, then that of the packed refs.
+/// Returns true if the lock of the packed refs was left by the git that also left a lock of a ref
+/// at one of these times: a deletion first locks the ref, then the packed refs.
 fn is_left_with(packed: &Path, left: &[SystemTime]) -> bool {
     let taken = fs::symlink_metadata(packed).and_then(|found| found.modified());
     let since = |reference: &SystemTime| taken.as_ref().ok()?.duration_since(*reference).ok();
     left.iter().filter_map(since).any(|since| since <= SAME_DELETION_WINDOW)
 }
 
-/// Removes the locks of the run's refs, which lie in one folder, without folders of their own; when those were taken that a
-/// git has left.
+/// Removes stale locks of the run's refs, which are in one folder without subfolders; returns when
+/// they were taken.
 fn remove_locks(folder: &Path) -> io::Result<Vec<SystemTime>> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -83,8 +84,8 @@ fn remove_locks(folder: &Path) -> io::Result<Vec<SystemTime>> {
     Ok(left)
 }
 
-/// Waits until the lock of a ref is gone, or is older than any git needs it, and removes it then. However clocks go, it does
-/// not wait for longer than that. When it was taken, if it is removed here.
+/// Waits until the lock of a ref is gone or stale, and removes it if stale. Never waits longer than
+/// the stale age, even if the clock changes. Returns when a removed lock was taken.
 fn await_stale_lock(lock: &Path) -> io::Result<Option<SystemTime>> {
     let begun = Instant::now();
     while lock.symlink_metadata().is_ok()

@@ -1,7 +1,8 @@
-//! Moves the user's own checkout from one commit to another, for `eval --in-place` alone. Only paths that differ between the
-//! two are touched, and each of them must have the content of one of the two: anything else is the user's, and is refused
-//! by name. Every path changes in one step, so that a switch that was cut off at any moment is finished by the next one.
-//! It ends with a detached `HEAD`; branches, stash and hooks are left alone. It does not look at what does not differ.
+//! Moves the user's own checkout from one commit to another, only for `eval --in-place`. Only paths
+//! that differ between the two are touched, and each must have the content of one of the two:
+//! anything else is the user's, and is refused by name. Every path changes in one step, so that the
+//! next switch completes one that was interrupted at any moment. It ends with a detached `HEAD`;
+//! branches, stash and hooks stay as they are. Paths that do not differ are not checked.
 
 use super::call::{GitCall, GitTarget};
 use super::lock::{self, RepoLock};
@@ -14,27 +15,28 @@ use std::path::{Path, PathBuf};
 use treebeam_core::id::{Commit, RunId};
 use treebeam_run::port::PortError;
 
-/// No list of paths is longer, in bytes.
+/// Maximum size of a list of paths, in bytes.
 const MAX_PATH_LIST_BYTES: usize = 64 << 20;
-/// How many paths are named in a message.
+/// Maximum number of paths named in a message.
 const MAX_NAMED_PATHS: usize = 10;
-/// What the user's index is locked with. A lock with other words in it is somebody else's.
+/// Content of our lock of the user's index. A lock with another content is not ours.
 const INDEX_LOCK_TEXT: &str = "treebeam is switching this checkout\n";
 
 impl UserRepo {
-    /// The commit that is checked out now.
+    /// Returns the commit that is checked out now.
     ///
     /// # Errors
-    /// When git cannot tell.
+    /// When git fails.
     pub fn checked_out_commit(&self) -> Result<Commit, PortError> {
         let arguments = ["rev-parse", "--verify", "HEAD^{commit}"];
         self.git.user_call(&self.toplevel, &arguments).run_checked()?.parse_word()
     }
 
-    /// Switches the checkout to a commit of a run, from the run's root or from another commit of that run.
+    /// Switches the checkout to a commit of a run, from the run's root or another commit of that
+    /// run.
     ///
     /// # Errors
-    /// When something else is checked out, when a file of the user's is in the way, or when git cannot.
+    /// When something else is checked out, a file of the user's is in the way, or git fails.
     pub fn switch_to_run_commit(
         &self,
         run: &RunId,
@@ -58,16 +60,17 @@ impl UserRepo {
         Ok(text.lines().any(|line| line.strip_prefix("Treebeam-Run: ") == Some(run.as_str())))
     }
 
-    /// Switches the checkout from one commit to another. Where the second is checked out, it is done already.
+    /// Switches the checkout from one commit to another; done already if the second is checked out.
     ///
     /// # Errors
-    /// When neither is checked out, when a file is of neither, or when git cannot. Nothing of the user's is lost then.
+    /// When neither is checked out, a file has the content of neither, or git fails. Nothing of the
+    /// user's is lost then.
     pub fn switch_checkout(&self, from: &Commit, to: &Commit) -> Result<(), PortError> {
         let _lock = RepoLock::acquire(&self.common_dir)?;
         let arguments = ["rev-parse", "--absolute-git-dir"];
         let git_dir: String =
             self.git.user_call(&self.toplevel, &arguments).run_checked()?.parse_word()?;
-        // A git that outlived its runner writes what is about to be made anew.
+        // A git that outlived its parent process may still write files that are rewritten below.
         lock::await_worktree_git(Path::new(&git_dir))?;
         let work_tree = paths::git_path(&self.toplevel.to_string_lossy());
         let seat = GitTarget { git_dir: paths::git_path(&git_dir), work_tree };
@@ -77,7 +80,7 @@ impl UserRepo {
     }
 }
 
-/// A switch under way.
+/// A switch in progress.
 struct CheckoutSwitch<'a> {
     user: &'a UserRepo,
     target: GitTarget,
@@ -112,7 +115,7 @@ impl CheckoutSwitch<'_> {
         self.clean_up()
     }
 
-    /// Removes all that was needed on the way.
+    /// Removes all temporary files of a switch.
     fn clean_up(&self) -> Result<(), PortError> {
         lock::remove_locked_input(&self.target.git_dir);
         self.switch_files(Vec::new()).remove_staging()
@@ -126,7 +129,7 @@ impl CheckoutSwitch<'_> {
         self.user.git.sealed_call(&self.target, arguments).with_subject("your checkout")
     }
 
-    /// Git does not look at files that are marked so, and neither can we.
+    /// Refuses files that git is configured not to look at: they cannot be compared.
     fn check_no_hidden_files(&self) -> Result<(), PortError> {
         let text = self
             .git_call(&["ls-files", "-v", "-z"])
@@ -144,7 +147,7 @@ impl CheckoutSwitch<'_> {
         Err(switch_refusal(why, &marked).with_hint("leave out `--in-place`"))
     }
 
-    /// What differs between the two commits.
+    /// Returns the paths that differ between the two commits.
     fn list_differences(&self) -> Result<Vec<PathDifference>, PortError> {
         let arguments = ["diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev"];
         let trees = [self.from.as_str(), self.to.as_str()];
@@ -166,7 +169,7 @@ impl CheckoutSwitch<'_> {
         }
     }
 
-    /// Lets git write both versions of each path where they can be compared with, and moved from.
+    /// Lets git write both versions of each path to the staging folders, for comparing and moving.
     fn fill_staging(&self, files: &SwitchFiles) -> Result<(), PortError> {
         files.make_staging()?;
         for version in [PathVersion::Old, PathVersion::New] {
@@ -187,7 +190,7 @@ impl CheckoutSwitch<'_> {
         files.sync_checkout()
     }
 
-    /// A call that writes, with this index.
+    /// Runs a call that writes, with this index.
     fn run_writing_call(
         &self,
         arguments: &[&str],
@@ -209,7 +212,7 @@ impl CheckoutSwitch<'_> {
             .with_hint("move them away or put them back, then resume the run"))
     }
 
-    /// Puts an index in place that has what differs as it is now, and all else as it was.
+    /// Installs an index in which the differing paths are replaced and all others are kept.
     fn replace_index(&self, index: &IndexLock) -> Result<(), PortError> {
         let own = index.new_index_path();
         let copied =
@@ -223,7 +226,7 @@ impl CheckoutSwitch<'_> {
             &[],
         )?;
         let refresh = self.git_call(&["update-index", "-q", "--refresh"]);
-        // What needs an update is changed by somebody, who is told by `git status`.
+        // A path that still needs an update was changed by the user, and `git status` shows it.
         refresh
             .envs([("GIT_INDEX_FILE", &*name)])
             .input(lock::write_locked_input(&self.target.git_dir, &[])?)
@@ -231,7 +234,7 @@ impl CheckoutSwitch<'_> {
         index.install_index()
     }
 
-    /// Lets `HEAD` point at the commit, in words with which `git switch -` finds back.
+    /// Points `HEAD` at the commit, with a reflog message that makes `git switch -` work.
     fn update_head(&self) -> Result<(), PortError> {
         let name = self.git_call(&["symbolic-ref", "--short", "--quiet", "HEAD"]).run()?;
         let name = name.kept_text();
@@ -244,7 +247,7 @@ impl CheckoutSwitch<'_> {
         let pointed =
             call.input(lock::write_locked_input(&self.target.git_dir, &[])?).run_checked();
         match pointed {
-            // A git that was killed after it had done so is run again, and finds it done.
+            // A git that was killed after the update is run again and finds it done.
             Err(_) if self.user.checked_out_commit()? == *self.to => Ok(()),
             other => other.map(drop),
         }
@@ -262,15 +265,15 @@ fn switch_refusal(why: &str, paths: &[&str]) -> PortError {
     PortError::new(what)
 }
 
-/// The lock that keeps the user's own git from writing the index meanwhile. It is put there whole, with words by which one
-/// that was left behind is known.
+/// Lock that keeps the user's own git from writing the index. It is created atomically, with a
+/// content by which one that was left behind is recognised.
 struct IndexLock {
     git_dir: PathBuf,
 }
 
 impl Drop for IndexLock {
     fn drop(&mut self) {
-        // One that stays is known by its words.
+        // A lock that stays is recognised by its content.
         drop(paths::remove_path(&self.lock_path()));
     }
 }
@@ -282,7 +285,7 @@ impl IndexLock {
             Ok(()) => Ok(lock),
             Err(error) => {
                 let path = lock.lock_path();
-                // Not ours to remove.
+                // This lock is not ours to remove.
                 std::mem::forget(lock);
                 let what = format!("your index is locked: `{}`", path.display());
                 let hint = "let your own git end; if none is at work, delete that file";
@@ -311,7 +314,7 @@ impl IndexLock {
     fn index_path(&self) -> PathBuf {
         self.git_dir.join("index")
     }
-    /// The index that is made, beside the one that is there.
+    /// Returns the path of the new index, beside the present one.
     fn new_index_path(&self) -> PathBuf {
         self.git_dir.join("treebeam.index")
     }

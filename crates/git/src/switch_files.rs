@@ -1,5 +1,6 @@
-//! The files of a switch: both versions of what differs lie in a folder that git ignores, each path is compared with them,
-//! and then moved into place by one rename. It knows nothing of git but its modes, and touches no other path.
+//! Compares and moves the files of a checkout switch. Both versions of each differing path are
+//! staged in a folder that git ignores; each path is compared with them, and then moved into place
+//! by one rename. It knows nothing of git but its modes, and touches no other path.
 
 use super::paths;
 use std::collections::BTreeSet;
@@ -8,7 +9,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use treebeam_run::port::PortError;
 
-/// A path that differs between two commits.
+/// A path that differs between two commits, with both versions.
 #[derive(Debug)]
 pub(super) struct PathDifference {
     path: String,
@@ -16,7 +17,7 @@ pub(super) struct PathDifference {
     new: Option<BlobEntry>,
 }
 
-/// What a commit has at a path, as git writes it.
+/// Mode and object of a path in a commit, as git writes them.
 #[derive(Debug)]
 struct BlobEntry {
     mode: String,
@@ -24,7 +25,7 @@ struct BlobEntry {
 }
 
 impl PathDifference {
-    /// Reads `:100644 100755 <name> <name> M`.
+    /// Parses `:100644 100755 <name> <name> M`.
     pub(super) fn parse(raw: &str, path: &str) -> Option<Self> {
         let cells: Vec<&str> = raw.strip_prefix(':')?.split(' ').collect();
         let [old, new, old_name, new_name, _] = cells.as_slice() else { return None };
@@ -35,7 +36,7 @@ impl PathDifference {
         Some(Self { path: path.to_owned(), old: blob(old, old_name), new: blob(new, new_name) })
     }
 
-    /// The path, where one of the two is a submodule.
+    /// Returns the path if one of the two versions is a submodule.
     pub(super) fn submodule_path(&self) -> Option<&str> {
         let is = |blob: &Option<BlobEntry>| blob.as_ref().is_some_and(|blob| blob.mode == "160000");
         (is(&self.old) || is(&self.new)).then_some(&*self.path)
@@ -49,21 +50,21 @@ impl PathDifference {
     }
 }
 
-/// Of which of the two commits a path is.
+/// One of the two versions of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PathVersion {
     Old,
     New,
 }
 
-/// What lies at a path.
+/// State of a path in the checkout.
 enum CheckoutPathState {
     Nothing,
     Folder,
     Other(Metadata),
 }
 
-/// The files that a switch is about.
+/// The differing paths of a switch, and the top of the checkout.
 #[derive(Debug)]
 pub(super) struct SwitchFiles {
     pub(super) top: PathBuf,
@@ -71,12 +72,13 @@ pub(super) struct SwitchFiles {
 }
 
 impl SwitchFiles {
-    /// Where both versions lie: on the file system of the checkout, in a folder that git ignores.
+    /// Returns the staging root of both versions: on the file system of the checkout, ignored by
+    /// git.
     fn staging_root(&self) -> PathBuf {
         self.top.join(".treebeam").join("switch")
     }
 
-    /// Where one version lies.
+    /// Returns the staging folder of one version.
     pub(super) fn staging_folder(&self, version: PathVersion) -> PathBuf {
         self.staging_root().join(match version {
             PathVersion::Old => "old",
@@ -84,7 +86,7 @@ impl SwitchFiles {
         })
     }
 
-    /// Makes that folder anew.
+    /// Creates the staging root, empty.
     pub(super) fn make_staging(&self) -> Result<(), PortError> {
         let folder = self.staging_root();
         let make = || {
@@ -95,11 +97,11 @@ impl SwitchFiles {
         make().map_err(path_error(&folder, "cannot be made"))
     }
 
-    /// Removes it, and what it lies in where nothing else is there.
+    /// Removes the staging root, and the folder above it if that is empty.
     pub(super) fn remove_staging(&self) -> Result<(), PortError> {
         let folder = self.staging_root();
         paths::remove_path(&folder).map_err(path_error(&folder, "cannot be removed"))?;
-        // Runs lie there too.
+        // Fails if the folder holds runs.
         drop(fs::remove_dir(self.top.join(".treebeam")));
         Ok(())
     }
@@ -108,7 +110,7 @@ impl SwitchFiles {
         paths::sync_folder(&self.top).map_err(path_error(&self.top, "cannot be put on disk"))
     }
 
-    /// What one version has, as `git update-index --index-info` reads it.
+    /// Returns the entries of one version in the input format of `git update-index --index-info`.
     pub(super) fn index_info(&self, version: PathVersion) -> Vec<u8> {
         let line = |difference: &PathDifference| {
             let BlobEntry { mode, name } = difference.blob_of(version)?;
@@ -117,7 +119,7 @@ impl SwitchFiles {
         self.differences.iter().filter_map(line).collect::<String>().into_bytes()
     }
 
-    /// Paths that have the content of neither version, or that lie where a file is to be.
+    /// Returns paths with the content of neither version, and paths that are in a new file's way.
     pub(super) fn list_foreign_paths(&self) -> Result<Vec<String>, PortError> {
         let known: BTreeSet<&str> = self.differences.iter().map(|found| &*found.path).collect();
         let mut foreign = Vec::new();
@@ -136,7 +138,8 @@ impl SwitchFiles {
         Ok(foreign)
     }
 
-    /// Moves every path that is still of the old version to the new one. What goes, goes first: it may be in the way.
+    /// Moves every path that still has the old version to the new one. Removals come first, because
+    /// a removed path may be in the way of a new one.
     pub(super) fn move_all(&self) -> Result<(), PortError> {
         let (coming, going): (Vec<_>, Vec<_>) =
             self.differences.iter().partition(|difference| difference.new.is_some());
@@ -164,7 +167,7 @@ impl SwitchFiles {
         }
     }
 
-    /// Removes folders that a removed file has left empty.
+    /// Removes the folders that a removed file has left empty.
     fn remove_empty_parents(&self, path: &Path) {
         for above in path.ancestors().skip(1).take_while(|above| *above != self.top) {
             if fs::remove_dir(above).is_err() {
@@ -173,7 +176,7 @@ impl SwitchFiles {
         }
     }
 
-    /// Makes the folders above a path, and removes an empty one in its place. No link is followed.
+    /// Creates the folders above a path, and removes an empty folder at the path. Follows no links.
     fn make_parents(&self, path: &Path) -> io::Result<()> {
         let mut above: Vec<&Path> =
             path.ancestors().skip(1).take_while(|above| *above != self.top).collect();
@@ -191,7 +194,7 @@ impl SwitchFiles {
         Ok(())
     }
 
-    /// Which version a path has; nothing where it has neither. The new one counts where both are alike.
+    /// Returns the version that a path has, or `None` for neither; the new one if both are alike.
     fn find_version(&self, difference: &PathDifference) -> io::Result<Option<PathVersion>> {
         let found = self.find_path_state(&difference.path)?;
         for version in [PathVersion::New, PathVersion::Old] {
@@ -211,7 +214,8 @@ impl SwitchFiles {
         Ok(None)
     }
 
-    /// What lies at a path. Where a link or a file takes the place of a folder above it, that is nothing.
+    /// Returns the state of a path. It is nothing if a folder above is replaced by a link or a
+    /// file.
     fn find_path_state(&self, path: &str) -> io::Result<CheckoutPathState> {
         let mut place = self.top.clone();
         let parts: Vec<&str> = path.split('/').collect();
@@ -235,7 +239,8 @@ impl SwitchFiles {
         Ok(CheckoutPathState::Folder)
     }
 
-    /// What is no folder above a path, and all files below it where it is one itself.
+    /// Returns the entry above a path that is no folder, or all files below the path if it is a
+    /// folder.
     fn list_blocking_paths(&self, path: &str) -> io::Result<Vec<String>> {
         let above = path.match_indices('/').filter_map(|(end, _)| path.get(..end));
         for above in above {
@@ -250,7 +255,7 @@ impl SwitchFiles {
         }
     }
 
-    /// All files below a folder, as paths of the checkout.
+    /// Returns all files below a folder, as paths of the checkout.
     fn list_files_below(&self, path: &str) -> io::Result<Vec<String>> {
         let mut files = Vec::new();
         let mut folders = vec![path.to_owned()];
@@ -265,7 +270,7 @@ impl SwitchFiles {
     }
 }
 
-/// Removes a folder in which there are no files.
+/// Removes a folder in which there are no files, with its subfolders.
 fn remove_empty(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -281,7 +286,7 @@ fn path_error(path: &Path, why: &str) -> impl FnOnce(io::Error) -> PortError {
     |error| PortError::new(what).with_cause(error)
 }
 
-/// Whether a file of the user's is what git wrote.
+/// Returns true if a file of the user's equals the staged one in kind, mode and content.
 fn is_same_file(path: &Path, found: &Metadata, staged: &Path) -> io::Result<bool> {
     let wanted = fs::symlink_metadata(staged)?;
     if found.is_symlink() || wanted.is_symlink() {

@@ -1,6 +1,7 @@
-//! Which files of a worktree are not what its commit has. The commit is the repository's, the list of files and their
-//! attributes are the commit's: nothing that was done to the worktree or to its `.git` leads elsewhere. Of protected files
-//! the content is always compared, of others where the system says that they were changed. Reads only.
+//! Finds the files of a worktree that differ from its commit, and only reads. The commit is read
+//! from the shared repository, and the list of files and their attributes from the commit: no
+//! change to the worktree or its `.git` can redirect that. Protected files are always compared by
+//! content, others only if their metadata changed.
 
 use super::GitRepo;
 use super::call::GitTarget;
@@ -14,14 +15,14 @@ use treebeam_core::protect::ProtectedPaths;
 use treebeam_process::ChildInput;
 use treebeam_run::port::{PortError, TouchedFiles};
 
-/// No list of files is longer, in bytes.
+/// Maximum size of a list of files, in bytes.
 const MAX_FILE_LIST_BYTES: usize = 256 << 20;
-/// No link is longer, in bytes.
+/// Maximum length of a link's target, in bytes.
 const MAX_LINK_BYTES: usize = 64 << 10;
 
-/// A file of a commit.
+/// A file of a commit: mode, object and path.
 struct CommitEntry {
-    /// What it is: a file, a link, a submodule.
+    /// Git's mode: a file, a link or a submodule.
     mode: String,
     object: String,
     path: String,
@@ -50,8 +51,8 @@ impl GitRepo {
         Ok(TouchedFiles { protected, other })
     }
 
-    /// Of these paths, those that do not hold what the commit has, byte for byte. Git may call a file changed that nobody has
-    /// touched, where it would take up other ends of lines than were committed.
+    /// Returns the paths whose files differ from the commit byte by byte. Git may report an
+    /// untouched file as changed, if committing it would change its line ends.
     pub(super) fn differing_from_commit(
         &self,
         place: CodePlace,
@@ -74,13 +75,13 @@ impl GitRepo {
         Ok(paths)
     }
 
-    /// On the shared git folder, with the files of this place.
+    /// Returns a target of the shared git folder with the worktree of this place.
     fn target_in(&self, place: CodePlace) -> Result<GitTarget, PortError> {
         Ok(GitTarget { work_tree: self.worktree_folder(place)?, ..self.shared_target() })
     }
 }
 
-/// How a file is looked at.
+/// Form of a file's content that is hashed.
 #[derive(Clone, Copy)]
 enum HashForm {
     AsItLies,
@@ -94,7 +95,7 @@ struct TouchedFileScan<'a> {
 }
 
 impl TouchedFileScan<'_> {
-    /// Those that are not as committed, in order.
+    /// Returns the sorted paths of the entries that differ from the commit.
     fn list_touched(&self, entries: Vec<CommitEntry>) -> Result<Vec<String>, PortError> {
         let (mut touched, mut files) = (Vec::new(), BTreeMap::new());
         for entry in entries {
@@ -108,14 +109,14 @@ impl TouchedFileScan<'_> {
                 _ => touched.push(entry.path),
             }
         }
-        // As it lies there first; then as git would take it up, which may end lines otherwise.
+        // Compares the bytes on disk first, then the bytes git would commit: line ends may differ.
         let changed = self.find_differing(files, HashForm::AsItLies)?;
         touched.extend(self.find_differing(changed, HashForm::AsGitTakesIt)?.into_keys());
         touched.sort_unstable();
         Ok(touched)
     }
 
-    /// The files of the commit that are wanted.
+    /// Returns the wanted files of the commit.
     fn list_entries(&self, wanted: impl Fn(&str) -> bool) -> Result<Vec<CommitEntry>, PortError> {
         let arguments = ["ls-tree", "-r", "-z", "--full-tree", self.commit.as_str()];
         let call = self
@@ -138,7 +139,7 @@ impl TouchedFileScan<'_> {
         Path::new(&self.target.work_tree).join(path)
     }
 
-    /// Whether no link leads to where it lies.
+    /// Returns true if the path exists and no folder above it is a link.
     fn is_link_free(&self, path: &str) -> bool {
         let full = self.full_path(path);
         let mut above = full.ancestors().skip(1);
@@ -148,7 +149,7 @@ impl TouchedFileScan<'_> {
             && fs::symlink_metadata(&full).is_ok()
     }
 
-    /// Whether git can hash what lies at a path. Where it cannot, it ends with an error, whatever the others are.
+    /// Returns true if git can hash the file. If it cannot, it fails for all files of the call.
     fn is_readable_file(&self, path: &str) -> bool {
         let full = self.full_path(path);
         can_be_hashed(&full, || fs::File::open(&full))
@@ -166,13 +167,13 @@ impl TouchedFileScan<'_> {
         Ok(call.run_checked()?.stdout.bytes == target.to_string_lossy().as_bytes())
     }
 
-    /// Those whose content is another one.
+    /// Returns the files whose content differs.
     fn find_differing(
         &self,
         files: BTreeMap<String, String>,
         form: HashForm,
     ) -> Result<BTreeMap<String, String>, PortError> {
-        // In a list, these would be read as something else.
+        // In a list, git would read these paths differently.
         let odd = |path: &str| path.contains(['\n', '\r']) || path.starts_with('"');
         let (odd, plain): (BTreeMap<_, _>, _) = files.into_iter().partition(|(path, _)| odd(path));
         let mut differing = BTreeMap::new();
@@ -218,7 +219,8 @@ impl TouchedFileScan<'_> {
     }
 }
 
-/// Whether a path is a regular file that opens. Nothing else is opened: a pipe would wait for a writer.
+/// Returns true if a path is a regular file that opens. Nothing else is opened: a pipe would block
+/// until it has a writer.
 fn can_be_hashed(path: &Path, open: impl FnOnce() -> io::Result<fs::File>) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.is_file()) && open().is_ok()
 }
@@ -227,7 +229,7 @@ fn can_be_hashed(path: &Path, open: impl FnOnce() -> io::Result<fs::File>) -> bo
 mod tests {
     use super::*;
 
-    /// Root may open any file, so the system's refusal is handed in.
+    /// Root may open any file, so the refusal is passed in.
     #[test]
     fn only_a_regular_file_that_opens_is_hashed() -> io::Result<()> {
         let folder = tempfile::tempdir()?;

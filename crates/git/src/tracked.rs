@@ -1,6 +1,6 @@
-//! The files of a commit in a worktree, and which of them may be others by now. What the files were is remembered by a copy
-//! of the worktree's index from before any command ran there, so that git reads only files that the system says were
-//! changed. Where there is no such copy, each file may be another one.
+//! Lists the files of a commit in a worktree, and which of them may have changed. The previous
+//! state is a copy of the worktree's index from before any command ran there, so that git reads
+//! only files whose metadata changed. Without such a copy, every file may have changed.
 
 use super::call::GitTarget;
 use super::worktree::Worktree;
@@ -17,9 +17,9 @@ use treebeam_core::id::{CodePlace, Commit};
 use treebeam_process::ChildInput;
 use treebeam_run::port::PortError;
 
-/// No list of files is longer, in bytes.
+/// Maximum size of a list of files, in bytes.
 const MAX_FILE_LIST_BYTES: usize = 256 << 20;
-/// Settings with which git believes the times of files least, whatever the repository says.
+/// Settings with which git trusts file times least, whatever the repository's configuration says.
 const CAREFUL_SETTINGS: [(&str, &str); 5] = [
     ("GIT_CONFIG_COUNT", "2"),
     ("GIT_CONFIG_KEY_0", "core.trustctime"),
@@ -28,22 +28,22 @@ const CAREFUL_SETTINGS: [(&str, &str); 5] = [
     ("GIT_CONFIG_VALUE_1", "default"),
 ];
 
-/// A copy of a worktree's index, which knows the files by what the system said of them.
+/// A copy of a worktree's index, which holds the metadata of all files.
 #[derive(Debug)]
 pub(super) struct IndexCopy {
     bytes: Vec<u8>,
     modified: SystemTime,
-    /// What was committed, or checked out, with this index.
+    /// Commit that was made or checked out with this index.
     commit: Commit,
 }
 
-/// A file of a commit in a worktree, as a listing of git has it.
+/// A tracked file of a worktree, as git lists it.
 pub(super) struct TrackedFile<'a> {
-    /// What it is: a file, a link, a submodule.
+    /// Git's mode: a file, a link or a submodule.
     pub(super) mode: &'a str,
     pub(super) object: &'a str,
     pub(super) path: &'a str,
-    /// Whether it may be another one than the commit has.
+    /// True if the file may differ from the commit.
     pub(super) may_differ: bool,
 }
 
@@ -54,18 +54,19 @@ impl IndexCopy {
         Ok(Self { bytes: fs::read(path)?, modified, commit: commit.clone() })
     }
 
-    /// Puts it where git can read it. Not into the run's folder: it is gone before anything else is done.
+    /// Writes the copy to a temporary file for git. It lives too shortly to be stored in the run.
     fn write(&self) -> io::Result<TempPath> {
         let mut file = tempfile::Builder::new().prefix(INDEX_COPY_PREFIX).tempfile()?;
         file.write_all(&self.bytes)?;
-        // Git looks into files that are no older than the index.
+        // Git reads the content of files that are as new as the index.
         file.as_file().set_modified(self.modified)?;
         Ok(file.into_temp_path())
     }
 }
 
 impl GitRepo {
-    /// Remembers what the files of a worktree are, before commands run there. What cannot be remembered is read later.
+    /// Copies the index of a worktree before commands run there. Without a copy, files are read
+    /// later.
     pub(super) fn remember_files(&self, place: CodePlace, commit: &Commit) {
         let mut known = self.known_worktrees.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(worktree) = known.get_mut(&place) {
@@ -73,7 +74,7 @@ impl GitRepo {
         }
     }
 
-    /// What `take` makes of the files of a commit in the worktree of a place.
+    /// Applies `take` to each file of a commit in the worktree of a place.
     pub(super) fn map_tracked<T>(
         &self,
         place: CodePlace,
@@ -99,7 +100,7 @@ impl GitRepo {
         Ok(listed.split('\0').filter_map(parse_tree_entry).filter_map(|file| take(&file)).collect())
     }
 
-    /// The files by an index, with those again that were changed; nothing where git cannot use it.
+    /// Lists the files of an index, changed ones twice; returns `None` if git cannot use the index.
     fn list_by_index(
         &self,
         place: CodePlace,
@@ -129,7 +130,7 @@ impl GitRepo {
         listed.run_checked()?.full_text()
     }
 
-    /// Writes files as the commit has them, by the index from before. Whatever lies in their place goes.
+    /// Restores files to the commit's content by the copied index, whatever is at their paths now.
     pub(super) fn restore_files(
         &self,
         place: CodePlace,
@@ -137,7 +138,7 @@ impl GitRepo {
         paths: &[String],
     ) -> Result<(), PortError> {
         let Worktree { index: Some(index), target: seat, .. } = self.find_worktree(place)? else {
-            // Without knowing the files all of them are written.
+            // Without a copied index, all files are written.
             return self.make_for_use(place, commit);
         };
         let failed =
@@ -154,13 +155,13 @@ impl GitRepo {
     }
 }
 
-/// Reads a list by an index; nothing where it has something unexpected.
+/// Parses a list made from an index; returns `None` if it has something unexpected.
 fn parse_index_list<'a>(listed: &'a str, folder: &str) -> Option<Vec<TrackedFile<'a>>> {
     let mut files: Vec<TrackedFile<'_>> = Vec::new();
     for entry in listed.split_terminator('\0') {
         let (tag, file) = parse_index_entry(entry)?;
         match (tag, files.last_mut()) {
-            // Git names a file that was changed once more.
+            // Git lists a changed file a second time.
             ("C" | "R", Some(last)) if last.path == file.path => last.may_differ = true,
             ("H", _) => files.push(file),
             _ => return None,
@@ -174,7 +175,7 @@ fn parse_index_list<'a>(listed: &'a str, folder: &str) -> Option<Vec<TrackedFile
     Some(files)
 }
 
-/// Whether a folder of these files is none any more.
+/// Returns true if a folder of these files is no longer a folder.
 fn has_replaced_folders(folder: &str, files: &[TrackedFile<'_>]) -> bool {
     let (mut last, mut folders) = ("", BTreeSet::new());
     for path in files.iter().map(|file| file.path) {
@@ -190,7 +191,7 @@ fn has_replaced_folders(folder: &str, files: &[TrackedFile<'_>]) -> bool {
     !folders.iter().all(is_folder)
 }
 
-/// Reads `H 100644 1234… 0\tpath`.
+/// Parses `H 100644 1234… 0\tpath`.
 fn parse_index_entry(entry: &str) -> Option<(&str, TrackedFile<'_>)> {
     let (head, path) = entry.split_once('\t')?;
     let mut words = head.split(' ');
@@ -198,7 +199,7 @@ fn parse_index_entry(entry: &str) -> Option<(&str, TrackedFile<'_>)> {
     Some((tag, TrackedFile { mode, object, path, may_differ: false }))
 }
 
-/// Reads `100644 blob 1234…\tpath`.
+/// Parses `100644 blob 1234…\tpath`.
 fn parse_tree_entry(entry: &str) -> Option<TrackedFile<'_>> {
     let (head, path) = entry.split_once('\t')?;
     let mut words = head.split(' ');

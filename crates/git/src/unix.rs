@@ -1,4 +1,4 @@
-//! What keeping a folder, removing a stubborn one, knowing it again, and knowing the living, needs of Unix alone.
+//! Implements file stamps, links, removal, syncing and process checks for Unix.
 
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
@@ -10,7 +10,7 @@ use std::path::Path;
 pub(crate) use std::fs::remove_file as unlink;
 pub(crate) use std::os::unix::fs::symlink as link;
 
-/// Puts on disk what was written to the file system of a folder: a call for each file of a large checkout takes longer.
+/// Syncs the file system of a folder: a call for each file of a large checkout would take longer.
 pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
     let folder = File::open(folder)?;
     #[cfg(target_os = "linux")]
@@ -21,7 +21,7 @@ pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Lets us write to a folder and to every folder in it. Follows no links.
+/// Makes a folder and all its subfolders writable for us. Follows no links.
 pub(super) fn make_removable(path: &Path) -> io::Result<()> {
     if !fs::symlink_metadata(path)?.is_dir() {
         return Ok(());
@@ -39,19 +39,19 @@ pub(super) fn make_removable(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether there is such a process; one of somebody else's cannot be signalled, but is there.
+/// Returns true if a process with this id exists, even if it belongs to another user.
 pub(super) fn is_process_alive(pid: u32) -> bool {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     pid.is_some_and(|pid| !matches!(test_kill_process(pid), Err(Errno::SRCH)))
 }
 
-/// Whether its owner may run a file: all that git knows of permissions.
+/// Returns true if the owner may execute the file, the only permission that git tracks.
 pub(super) fn is_executable(file: &Metadata) -> bool {
     file.permissions().mode() & 0o100 != 0
 }
 
-/// All that the system says of a file, but for when it was read: device, number, mode, names, owner, group, length, and
-/// when its content and anything of it were changed.
+/// File metadata without the access time: device, inode, link count, length, mode, owner, group,
+/// and the times at which the content and the metadata changed.
 pub(crate) type FileStamp = ([u64; 4], [u32; 3], [i64; 4]);
 
 pub(crate) fn file_stamp(found: &Metadata) -> FileStamp {

@@ -1,35 +1,33 @@
-//! What keeping a folder, removing a stubborn one, knowing it again, and knowing the living, needs
-//! of Windows alone.
+//! Implements file stamps, links, removal, syncing and process checks for Windows.
 
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::windows::fs::{MetadataExt as _, symlink_dir, symlink_file};
 use std::path::Path;
 
-/// Only a volume as a whole can be put on disk there, by an administrator.
+/// Does nothing: on Windows only an administrator can sync, and only a whole volume.
 #[expect(clippy::unnecessary_wraps, reason = "Unix has the same function, which can fail")]
 pub(super) fn sync_folder(_folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Read-only files are removed like others there; what is open somewhere stays until it is closed.
+/// Does nothing: Windows removes read-only files like others, and open ones stay until closed.
 #[expect(clippy::unnecessary_wraps, reason = "Unix has the same function, which can fail")]
 pub(super) fn make_removable(_path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Not known here; whoever asks does not wait for ever.
+/// Returns true, as Windows offers no simple check; callers limit their wait.
 pub(super) fn is_process_alive(_pid: u32) -> bool {
     true
 }
 
-/// Not known there, and git does not ask.
+/// Returns false: Windows has no executable bit, and git does not use one there.
 pub(super) fn is_executable(_file: &Metadata) -> bool {
     false
 }
 
-/// What the system says of a file, but for when it was read: attributes, length, and when it was
-/// made and changed.
+/// File metadata without the access time: attributes, length, and times of creation and change.
 pub(crate) type FileStamp = (u32, [u64; 3]);
 
 pub(crate) fn file_stamp(found: &Metadata) -> FileStamp {
@@ -37,7 +35,7 @@ pub(crate) fn file_stamp(found: &Metadata) -> FileStamp {
     (found.file_attributes(), [found.file_size(), made, changed])
 }
 
-/// Makes a symbolic link.
+/// Creates a symbolic link.
 pub(crate) fn link(from: &Path, place: &Path) -> io::Result<()> {
     if from.is_dir() { symlink_dir(from, place) } else { symlink_file(from, place) }
 }

@@ -1,6 +1,6 @@
-//! The workshop: a folder in git's own where the admin folder of a worktree is made, and where it ends. Git looks into
-//! `worktrees/` at any time and fails at what is half-made there, so nothing half-made ever is: one rename puts a whole
-//! admin folder in, one takes it out. It does not know what a worktree is for.
+//! Makes and removes admin folders of worktrees in a private folder inside the git folder. Git may
+//! read `worktrees/` at any time and fails on anything half-made there, so one rename puts a
+//! complete admin folder in, and one takes it out. It does not know what a worktree is for.
 
 use super::lock::RepoLock;
 use super::{head, paths};
@@ -10,41 +10,43 @@ use std::path::{Path, PathBuf};
 use treebeam_core::id::Commit;
 use treebeam_run::port::PortError;
 
-/// A foreign git removes `worktrees/` whenever it finds it empty; it cannot do so this often in a row.
+/// Maximum number of tries to publish an admin folder. Another git removes `worktrees/` whenever it
+/// finds it empty, but cannot do so this often in a row.
 const MAX_PUBLISH_TRIES: usize = 100;
 
-/// The workshop, for as long as the lock is held. It goes with all that is in it.
+/// The workshop folder, for as long as the lock is held; removed with its content when dropped.
 #[derive(Debug)]
 pub(super) struct AdminWorkshop<'a> {
     common_dir: &'a Path,
     folder: PathBuf,
 }
 
-/// What git is told of a new worktree.
+/// Content of a new worktree's admin folder.
 #[derive(Debug)]
 pub(super) struct WorktreeLayout<'a> {
-    /// Where its files are.
+    /// Folder with the worktree's files.
     pub(super) work_tree: &'a str,
-    /// What is checked out there.
+    /// Commit that is checked out.
     pub(super) commit: &'a Commit,
-    /// Why it is locked.
+    /// Lock reason of the worktree.
     pub(super) reason: &'a str,
 }
 
-/// Where the workshop of a repository is.
+/// Returns the path of a repository's workshop.
 pub(super) fn workshop_folder(common_dir: &Path) -> PathBuf {
     common_dir.join("treebeam")
 }
 
 impl Drop for AdminWorkshop<'_> {
     fn drop(&mut self) {
-        // What stays is removed by the next who opens it.
+        // The next process that opens the workshop removes what stays.
         drop(paths::remove_path(&self.folder));
     }
 }
 
 impl<'a> AdminWorkshop<'a> {
-    /// Opens it. What lies there was left by a process that died: all others hold the lock while they are in it.
+    /// Opens the workshop, empty. Anything in it was left by a dead process: it is only used under
+    /// the lock.
     pub(super) fn open(common_dir: &'a Path, _lock: &RepoLock) -> Result<Self, PortError> {
         let folder = workshop_folder(common_dir);
         let made = paths::remove_path(&folder).and_then(|()| fs::create_dir(&folder));
@@ -52,12 +54,12 @@ impl<'a> AdminWorkshop<'a> {
         Ok(Self { common_dir, folder })
     }
 
-    /// A file in it, which goes with it. No admin folder has such a name.
+    /// Returns the path of a temporary file in the workshop; no admin folder has such a name.
     pub(super) fn file_path(&self, name: &str) -> PathBuf {
         self.folder.join(format!("file-{}-{name}", std::process::id()))
     }
 
-    /// A name that no admin folder has yet.
+    /// Returns a name, close to `wish`, that no admin folder has.
     pub(super) fn free_name(&self, wish: &str) -> String {
         let is_free = |name: &String| self.admin_path(name).symlink_metadata().is_err();
         let mut names = (2_u32..).map(|number| format!("{wish}-{number}"));
@@ -65,12 +67,12 @@ impl<'a> AdminWorkshop<'a> {
         if is_free(&wish) { wish } else { names.find(is_free).unwrap_or(wish) }
     }
 
-    /// Where the admin folder of this name is when it is done.
+    /// Returns the final path of the admin folder with this name.
     pub(super) fn admin_path(&self, name: &str) -> PathBuf {
         self.common_dir.join("worktrees").join(name)
     }
 
-    /// Makes an admin folder that git can work with, and that no other git sees.
+    /// Makes an admin folder that our git calls can use and that no other git sees.
     pub(super) fn make_admin(
         &self,
         name: &str,
@@ -83,7 +85,7 @@ impl<'a> AdminWorkshop<'a> {
             write_lines(&folder, &[("HEAD", layout.commit.as_str())])
         };
         let gitdir = format!("{}/.git", layout.work_tree);
-        // As far from the common folder as `worktrees/<name>` is.
+        // The workshop's folders are as deep below the common folder as `worktrees/<name>`.
         let rest = [("commondir", "../.."), ("gitdir", &gitdir), ("locked", layout.reason)];
         written
             .and_then(|()| write_lines(&folder, &rest))
@@ -91,12 +93,12 @@ impl<'a> AdminWorkshop<'a> {
         Ok(folder)
     }
 
-    /// Whether refs are not kept in files, so that only git can write a `HEAD`.
+    /// Returns true if refs are kept in reftables, so that only git can write a `HEAD`.
     pub(super) fn has_reftable(&self) -> bool {
         head::has_reftable(self.common_dir)
     }
 
-    /// Lets git see what was made here.
+    /// Moves a finished admin folder to `worktrees/`, where git sees it.
     pub(super) fn publish_admin(&self, name: &str) -> Result<(), PortError> {
         let (made, place) = (self.folder.join(name), self.admin_path(name));
         for _ in 0..MAX_PUBLISH_TRIES {
@@ -110,7 +112,8 @@ impl<'a> AdminWorkshop<'a> {
         Err(PortError::new(format!("`{}` is removed again and again", place.display())))
     }
 
-    /// Takes an admin folder away from git. Nothing of it may be met by the next one of its name.
+    /// Removes an admin folder in one step, so that nothing of it is left for the next one of its
+    /// name.
     pub(super) fn remove_admin(&self, admin: &Path) -> Result<(), PortError> {
         let name = admin.file_name().unwrap_or_default().to_string_lossy();
         let gone = self.folder.join(format!("gone-{name}"));
@@ -121,7 +124,7 @@ impl<'a> AdminWorkshop<'a> {
         }
     }
 
-    /// The folder that git keeps admin folders in, made as git's own folder is: others may share it.
+    /// Creates `worktrees/` with the permissions of the git folder, which other users may share.
     fn ensure_worktrees_folder(&self) -> io::Result<()> {
         let folder = self.common_dir.join("worktrees");
         match fs::create_dir(&folder) {
@@ -136,7 +139,8 @@ fn path_error(why: &str, path: &Path, error: io::Error) -> PortError {
     PortError::new(format!("`{}` {why}", path.display())).with_cause(error)
 }
 
-/// Writes lines that survive a power cut: git fails in the whole repository where it finds one of these files empty.
+/// Writes files of one line and syncs them: after a power cut, git would fail in the whole
+/// repository on an empty one.
 fn write_lines(folder: &Path, files: &[(&str, &str)]) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     files.iter().try_for_each(|(name, line)| {
@@ -146,7 +150,7 @@ fn write_lines(folder: &Path, files: &[(&str, &str)]) -> io::Result<()> {
     })
 }
 
-/// Refs of this kind that are none yet, as git lays them out, with what tells older programs to stay away.
+/// Writes an empty reftable in git's layout, with the files that keep older programs away.
 fn write_reftable(folder: &Path) -> io::Result<()> {
     write_lines(folder, &[("HEAD", "ref: refs/heads/.invalid")])?;
     write_lines(&folder.join("refs"), &[("heads", "this repository uses the reftable format")])?;

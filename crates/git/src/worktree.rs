@@ -1,5 +1,6 @@
-//! How a worktree is made, found again and removed. It does what `git worktree add` does, which writes every file, but in
-//! an order in which no moment leaves git with half a worktree. What is done in one is elsewhere.
+//! Makes, finds and removes worktrees. It does what `git worktree add` does, which writes every
+//! file, but in an order that never shows git a half-made worktree. Work inside one is done
+//! elsewhere.
 
 use super::admin::{self, AdminFolder};
 use super::call::GitTarget;
@@ -14,16 +15,16 @@ use std::sync::{Arc, PoisonError};
 use treebeam_core::id::{CodePlace, Commit};
 use treebeam_run::port::{ApplyResult, PortError};
 
-/// A worktree that is there.
+/// An existing worktree and what this process knows of it.
 #[derive(Clone, Debug)]
 pub(super) struct Worktree {
-    /// Where calls about it act.
+    /// Target of git calls in this worktree.
     pub(super) target: GitTarget,
-    /// The commit that it was made at.
+    /// Commit that it was made at.
     pub(super) base: Commit,
-    /// What was put into it since: enough to make it again.
+    /// Diffs applied since, enough to rebuild the worktree.
     pub(super) applied: Vec<String>,
-    /// What its files were before commands ran there, where that is known.
+    /// Copy of its index from before commands ran there, if known.
     pub(super) index: Option<Arc<IndexCopy>>,
 }
 
@@ -34,8 +35,8 @@ impl Worktree {
 }
 
 impl GitRepo {
-    /// Makes a fresh worktree in place of whatever is there. A node's is what the user gets, and stays: it survives a
-    /// power cut. A candidate's is made again.
+    /// Makes a fresh worktree in place of whatever is there. A node's worktree is the user's
+    /// result, so it is synced to survive a power cut; a candidate's is simply made again.
     pub(super) fn make_worktree(&self, place: CodePlace, commit: &Commit) -> Result<(), PortError> {
         let folder = self.worktree_folder(place)?;
         let lock = RepoLock::acquire(&self.user.common_dir)?;
@@ -49,7 +50,7 @@ impl GitRepo {
         match kept {
             Ok(worktree) => self.insert_known(place, worktree),
             Err(error) => {
-                // Nobody needs half a worktree; the first error is the one to tell.
+                // A half-made worktree is useless, and the first error is the one to report.
                 drop(self.clear_worktree(place, &folder, &workshop));
                 return Err(error);
             }
@@ -57,7 +58,8 @@ impl GitRepo {
         Ok(())
     }
 
-    /// The worktree at a place. That nothing of it was replaced by a link is checked each time.
+    /// Returns the worktree at a place. Checks each time that no part of its path was replaced by a
+    /// link.
     pub(super) fn find_worktree(&self, place: CodePlace) -> Result<Worktree, PortError> {
         let folder = self.worktree_folder(place)?;
         if paths::real_path(Path::new(&folder))? != folder {
@@ -77,7 +79,7 @@ impl GitRepo {
         Ok(worktree)
     }
 
-    /// Removes a worktree, whatever became of it. Only git's own part of it needs the lock.
+    /// Removes a worktree in any state. Only removing the admin folder needs the lock.
     pub(super) fn remove_worktree(&self, place: CodePlace) -> Result<(), PortError> {
         let folder = self.worktree_folder(place)?;
         self.remove_known(place);
@@ -91,7 +93,7 @@ impl GitRepo {
         self.clear_worktree(place, &folder, &workshop)
     }
 
-    /// The path of a place's worktree, which lies in the run directory and not where a link leads.
+    /// Returns the path of a place's worktree, and fails if its folder was replaced by a link.
     pub(super) fn worktree_folder(&self, place: CodePlace) -> Result<String, PortError> {
         let folder = format!("{}/{}", self.run_dir, place.worktree_path());
         let above = Path::new(&folder).parent().filter(|above| above.exists());
@@ -105,7 +107,7 @@ impl GitRepo {
         Ok(folder)
     }
 
-    /// Makes a worktree where none is. Git is shown it when it is whole.
+    /// Makes a worktree at a free path. Git sees it only when it is complete.
     fn create_worktree(
         &self,
         place: CodePlace,
@@ -148,8 +150,8 @@ impl GitRepo {
         call(&["read-tree", "--reset", "-u", commit.as_str()])
     }
 
-    /// The admin folder of a worktree, found by its content. One that was moved is known by whose it is, and by the name that
-    /// it has for itself.
+    /// Finds the admin folder of a worktree by its content. That of a moved worktree is found by
+    /// its owner and by the name in the worktree's `.git` file.
     pub(super) fn admin_of(
         &self,
         place: CodePlace,
@@ -162,7 +164,7 @@ impl GitRepo {
         Ok(admin.or_else(|| admins.iter().find(moved)).cloned())
     }
 
-    /// What a worktree of an earlier process is.
+    /// Loads a worktree that an earlier process made.
     fn load_worktree(&self, place: CodePlace, folder: &str) -> Result<Worktree, PortError> {
         let missing = || PortError::new(format!("git does not know the worktree of {place}"));
         let admin = self.admin_of(place, folder)?.ok_or_else(missing)?;
@@ -171,7 +173,8 @@ impl GitRepo {
         Ok(Worktree::new(seat, base))
     }
 
-    /// Removes the folder and every admin folder of a place, once no git of a dead process is at work there.
+    /// Removes the folder and every admin folder of a place, once no git of a dead process writes
+    /// there.
     fn clear_worktree(
         &self,
         place: CodePlace,
@@ -196,7 +199,7 @@ impl GitRepo {
         Ok(admins)
     }
 
-    /// Makes a worktree anew, with all that this process has put into it.
+    /// Makes a worktree anew and applies every diff that this process has applied to it.
     pub(super) fn remake_worktree(&self, place: CodePlace) -> Result<(), PortError> {
         let Worktree { base, applied, .. } = self.find_worktree(place)?;
         self.make_worktree(place, &base)?;
@@ -213,7 +216,7 @@ impl GitRepo {
         }
     }
 
-    /// Whether this process has made the worktree of this place, or has worked in it.
+    /// Returns true if this process has made the worktree of this place, or has worked in it.
     pub(super) fn is_known(&self, place: CodePlace) -> bool {
         self.known_worktrees.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&place)
     }
@@ -237,7 +240,8 @@ fn sync_worktree(folder: &str) -> Result<(), PortError> {
     })
 }
 
-/// Removes what is in a worktree, once no git of a dead process is at work there. What a kill leaves of it is nobody's work.
+/// Removes the files of a worktree, once no git of a dead process writes there. The worktree is
+/// marked in use first, so that remains after a kill do not count as the user's work.
 fn remove_worktree_files(
     place: CodePlace,
     folder: &str,
@@ -245,7 +249,7 @@ fn remove_worktree_files(
 ) -> Result<(), PortError> {
     for admin in admins {
         admin.await_git()?;
-        // Where no file can be made one can still be removed.
+        // Errors are ignored: if no file can be created, the worktree can still be removed.
         drop(
             admin
                 .git_dir()

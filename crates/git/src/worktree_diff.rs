@@ -1,6 +1,6 @@
-//! What somebody who worked in a worktree has made of it: what git says, whatever was said about it. The index that it is
-//! compared with is copied before, and git is then led from its own folder, so that nothing that was done to the worktree
-//! or to its `.git` leads elsewhere. It does not judge a change, and it commits nothing.
+//! Takes the diff of a worktree in which an agent or a user has worked, and restores worktrees. The
+//! index is copied before, and git is then run with the shared git folder, so that no change to the
+//! worktree or its `.git` can redirect it. It does not judge a change, and commits nothing.
 
 use super::call::{GitAnswer, GitCall, GitTarget};
 use super::fingerprint::FolderFingerprint;
@@ -13,48 +13,48 @@ use tempfile::TempPath;
 use treebeam_core::id::CodePlace;
 use treebeam_run::port::{ApplyResult, PortError};
 
-/// No change is larger, in bytes: neither the files that it touches nor its diff.
+/// Maximum size of a change, in bytes: of the files that it touches and of its diff.
 pub const MAX_CHANGE_BYTES: usize = 16 << 20;
-/// What the names of copied indexes begin with.
+/// Prefix of the names of copied indexes.
 pub(super) const INDEX_COPY_PREFIX: &str = "index-";
-/// No list of paths is longer, in bytes.
+/// Maximum size of a list of paths, in bytes.
 const MAX_PATH_LIST_BYTES: usize = 64 << 20;
 
-/// A worktree as it was before somebody worked in it.
+/// State of a worktree before work in it begins.
 #[derive(Debug)]
 pub struct WorktreeBefore {
     place: CodePlace,
     worktree: Worktree,
-    /// What was in its index.
+    /// Tree of its index.
     tree: String,
-    /// A copy of that index, which knows the files by their times. No two have the same name: another process may have
-    /// the run, and look at the same worktree, before this one is done.
+    /// Copy of its index, with the times of the files. The name is unique: another process may take
+    /// over the run, and diff the same worktree, before this one is done.
     index: TempPath,
 }
 
-/// A worktree as it was before somebody looked at it who should leave it as it is.
+/// State of a worktree before it is lent to a reader, who should leave it unchanged.
 #[derive(Debug)]
 pub struct GuardedWorktree {
     place: CodePlace,
     worktree: Worktree,
-    /// What was there, where all of it could be seen.
+    /// Fingerprint of the worktree, if all of it could be read.
     fingerprint: Option<FolderFingerprint>,
 }
 
-/// What became of a worktree.
+/// Result of the work in a worktree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WorktreeDiff {
-    /// The change, as a diff that git applies; empty where there is none.
+    /// The change as a diff that git applies; empty without a change.
     Diff(String),
-    /// Something that cannot be a change, and why.
+    /// The reason why the result cannot be a change.
     Unusable(String),
 }
 
 impl GitRepo {
-    /// Remembers a worktree before somebody works in it.
+    /// Captures the state of a worktree before work in it begins.
     ///
     /// # Errors
-    /// When there is none, or git cannot.
+    /// When there is no worktree, or git fails.
     pub fn capture_worktree(&self, place: CodePlace) -> Result<WorktreeBefore, PortError> {
         let worktree = self.find_worktree(place)?;
         let index = copy_index(&Path::new(&worktree.target.git_dir).join("index"), &self.run_dir);
@@ -68,20 +68,21 @@ impl GitRepo {
         Ok(WorktreeBefore { place, worktree, tree, index })
     }
 
-    /// Removes what a process that was killed while somebody worked has left of [`Self::capture_worktree`].
+    /// Removes index copies that a killed process left behind after [`Self::capture_worktree`].
     pub fn remove_index_copies(&self) {
         let entries = fs::read_dir(&self.run_dir).into_iter().flatten().flatten();
         let ours = |entry: &fs::DirEntry| {
             entry.file_name().to_string_lossy().starts_with(INDEX_COPY_PREFIX)
         };
-        // They are in nobody's way.
+        // Copies that stay are harmless.
         entries.filter(ours).for_each(|entry| drop(paths::remove_path(&entry.path())));
     }
 
-    /// What the worktree has become since: all that git does not ignore, but for what fits these patterns.
+    /// Returns the change of the worktree since `before`: everything that git does not ignore,
+    /// except paths that match the patterns in `but`.
     ///
     /// # Errors
-    /// When git cannot tell, for a reason that is not in the worktree.
+    /// When git fails, for a reason that is not in the worktree.
     pub fn diff_since(
         &self,
         before: &WorktreeBefore,
@@ -103,18 +104,18 @@ impl GitRepo {
         look.try_diff()
     }
 
-    /// Makes the worktree what it was.
+    /// Restores the worktree to its captured state.
     ///
     /// # Errors
-    /// When git cannot.
+    /// When git fails.
     pub fn restore_worktree(&self, before: &WorktreeBefore) -> Result<(), PortError> {
         self.rebuild_worktree(before.place, &before.worktree)
     }
 
-    /// Remembers a worktree, and git's own folder for it, before somebody looks at it.
+    /// Marks a worktree as in use, and takes the fingerprint of it and of its admin folder.
     ///
     /// # Errors
-    /// When there is none, or it cannot be noted that somebody does.
+    /// When there is no worktree, or the mark cannot be written.
     pub fn guard_worktree(&self, place: CodePlace) -> Result<GuardedWorktree, PortError> {
         let worktree = self.find_worktree(place)?;
         let GitTarget { git_dir, work_tree } = &worktree.target;
@@ -123,10 +124,10 @@ impl GitRepo {
         Ok(GuardedWorktree { place, worktree, fingerprint: sight })
     }
 
-    /// Makes the worktree what it was, where it is not.
+    /// Ends the use of a worktree, and restores it if it was changed.
     ///
     /// # Errors
-    /// When git cannot.
+    /// When git fails.
     pub fn release_worktree(&self, looked: &GuardedWorktree) -> Result<(), PortError> {
         let there = self.find_worktree(looked.place).is_ok();
         if there && looked.fingerprint.as_ref().is_some_and(FolderFingerprint::is_unchanged) {
@@ -148,18 +149,18 @@ impl GitRepo {
     }
 }
 
-/// A copy of an index, in this folder. It goes when nobody needs it any more.
+/// Copies an index into this folder, as a file that is removed when dropped.
 fn copy_index(index: &Path, folder: impl AsRef<Path>) -> io::Result<TempPath> {
     let mut original = File::open(index)?;
     let mut copy = tempfile::Builder::new().prefix(INDEX_COPY_PREFIX).tempfile_in(folder)?;
     io::copy(&mut original, &mut copy)?;
-    // Git looks into files that are no older than the index: a newer copy would let it overlook an edit that came in the
-    // same moment as the checkout.
+    // Git reads the content of files that are as new as the index: a newer copy would let it miss
+    // an edit from the same moment as the checkout.
     copy.as_file().set_modified(original.metadata()?.modified()?)?;
     Ok(copy.into_temp_path())
 }
 
-/// A look at what became of a worktree, with an index of its own.
+/// Computes the diff of a worktree with a separate index.
 struct WorktreeDiffBuilder<'a> {
     repo: &'a GitRepo,
     before: &'a WorktreeBefore,
@@ -171,7 +172,7 @@ impl WorktreeDiffBuilder<'_> {
         let index = copy_index(&self.before.index, &self.repo.run_dir)
             .map_err(|error| PortError::new("an index cannot be copied").with_cause(error))?;
         let taken = self.diff_with_index(&index);
-        // What a git that was cut off leaves is of no use to anybody.
+        // A lock that an interrupted git left is of no use.
         drop(paths::remove_path(&index.with_extension("lock")));
         taken
     }
@@ -198,7 +199,7 @@ impl WorktreeDiffBuilder<'_> {
         self.diff_text(index, &tree)
     }
 
-    /// Which files would make the change too large.
+    /// Returns why the change is too large, if it is.
     fn too_large_reason(&self, index: &Path) -> Result<Option<String>, PortError> {
         let list = ["ls-files", "-z", "--others", "--modified", "--exclude-standard"];
         let paths = self.git_call(index, &list)?.keep_stdout(MAX_PATH_LIST_BYTES).run_checked()?;
@@ -227,7 +228,7 @@ impl WorktreeDiffBuilder<'_> {
         if let Ok(text) = String::from_utf8(plain.stdout.bytes) {
             return Ok(WorktreeDiff::Diff(text));
         }
-        // Of a text that is not UTF-8 a diff in base 85 can be kept and shown.
+        // A text that is not UTF-8 can be kept and shown as a diff in base 85.
         let coded = self.binary_diff(index, tree)?;
         match String::from_utf8(coded.stdout.bytes) {
             Ok(text) if coded.stdout.dropped == 0 => Ok(WorktreeDiff::Diff(text)),
@@ -237,7 +238,7 @@ impl WorktreeDiffBuilder<'_> {
         }
     }
 
-    /// A diff that has no text in it.
+    /// Computes a diff in which every file is binary.
     fn binary_diff(&self, index: &Path, tree: &str) -> Result<GitAnswer, PortError> {
         let attributes = index.with_extension("attributes");
         fs::write(&attributes, "* -diff\n").map_err(|error| {
@@ -264,7 +265,7 @@ impl WorktreeDiffBuilder<'_> {
         self.git_call(index, &arguments)?.keep_stdout(MAX_CHANGE_BYTES).run_checked()
     }
 
-    /// A call about the worktree's files that knows nothing of the worktree.
+    /// Builds a call on the worktree's files that does not use the worktree's own git folder.
     fn git_call(&self, index: &Path, arguments: &[&str]) -> Result<GitCall, PortError> {
         let index = index.to_str().ok_or_else(|| PortError::new("a path is not UTF-8"))?;
         let work_tree = self.before.worktree.target.work_tree.clone();
@@ -274,7 +275,8 @@ impl WorktreeDiffBuilder<'_> {
     }
 }
 
-/// A file that cannot be read, or a repository inside that has no commit, is whose who put it there; a full disk is not.
+/// Reports an unreadable file, or an inner repository without a commit, as an unusable change; a
+/// failure of the environment, such as a full disk, is an error.
 fn unusable_change(added: &GitAnswer) -> Result<WorktreeDiff, PortError> {
     let theirs = ["Permission denied", "adding files failed", "does not have a commit"];
     if !theirs.iter().any(|words| added.stderr.contains(words))
@@ -286,7 +288,7 @@ fn unusable_change(added: &GitAnswer) -> Result<WorktreeDiff, PortError> {
     Ok(WorktreeDiff::Unusable(format!("git cannot take up the change: {first}")))
 }
 
-/// What nobody put into a worktree.
+/// Returns true if git reports an error that no content of a worktree causes.
 fn has_environment_error(stderr: &str) -> bool {
     const ENVIRONMENT_ERRORS: [&str; 5] = [
         "No space left on device",

@@ -1,5 +1,7 @@
-//! The worktree of a node is what the user gets, and may work in; agents are asked there too. While the run itself is at
-//! work there, git's folder of the worktree says so. What is found in one that does not say so is somebody's, and stays.
+//! Marks worktrees of nodes while the run works in them, to tell the run's changes from the user's.
+//! A node's worktree is the user's result, and the user may work in it; agents work there too.
+//! Meanwhile a file in its admin folder marks it. Changes in an unmarked worktree are the user's,
+//! and stay.
 
 use super::leftover::RunOwnWork;
 use super::{GitRepo, paths};
@@ -9,15 +11,16 @@ use treebeam_core::id::{CodePlace, Commit, NodeId};
 use treebeam_core::measure::WorktreePath;
 use treebeam_run::port::PortError;
 
-/// The file that says so. It goes with the folder that it is in when the worktree is made anew.
+/// Name of the mark. Making the worktree anew removes it with its folder.
 const IN_USE_FILE: &str = "treebeam.used";
 
-/// Whether the run was at work in the worktree of this git folder, and has not lived to end that.
+/// Returns true if the worktree of this git folder is marked: the run works there, or died there.
 pub(super) fn is_in_use(git_dir: &Path) -> bool {
     git_dir.join(IN_USE_FILE).exists()
 }
 
-/// Says from here on that whatever is in a worktree is the run's own. A candidate's always is.
+/// Marks a node's worktree: from now on all changes in it are the run's own. A candidate's worktree
+/// needs no mark.
 pub(super) fn mark_in_use(place: CodePlace, git_dir: &Path) -> Result<(), PortError> {
     let CodePlace::Node(_) = place else { return Ok(()) };
     let made = File::create(git_dir.join(IN_USE_FILE)).and_then(|file| file.sync_all());
@@ -26,7 +29,7 @@ pub(super) fn mark_in_use(place: CodePlace, git_dir: &Path) -> Result<(), PortEr
     })
 }
 
-/// The run has left a worktree as it was.
+/// Removes the mark, when the run has left the worktree as it was.
 pub(super) fn clear_in_use(git_dir: &Path) -> Result<(), PortError> {
     paths::remove_path(&git_dir.join(IN_USE_FILE)).map_err(|error| {
         let mark = git_dir.join(IN_USE_FILE);
@@ -35,7 +38,7 @@ pub(super) fn clear_in_use(git_dir: &Path) -> Result<(), PortError> {
 }
 
 impl GitRepo {
-    /// Makes a worktree. The root's is made for its sweep, which leaves there what it likes.
+    /// Makes a worktree. The root's is marked at once: its sweep may leave anything there.
     pub(super) fn make_for_use(&self, place: CodePlace, commit: &Commit) -> Result<(), PortError> {
         self.make_worktree(place, commit)?;
         if place == CodePlace::Node(NodeId::ROOT) {
@@ -44,11 +47,11 @@ impl GitRepo {
         Ok(())
     }
 
-    /// Makes a worktree anew at what its ref points at. What the run itself has left there goes, and at these paths its
-    /// links to inputs.
+    /// Makes a worktree anew at the commit of its ref. Changes of the run itself are removed, and
+    /// so are its links to inputs at these paths.
     ///
     /// # Errors
-    /// When somebody else has worked there, there is no such ref, or git cannot.
+    /// When the worktree has work of the user's, there is no such ref, or git fails.
     pub fn make_at_ref(&self, place: CodePlace, inputs: &[WorktreePath]) -> Result<(), PortError> {
         self.check_no_user_work(place, inputs)?;
         let name = format!("{}^{{commit}}", self.full_ref_name(place));
@@ -69,7 +72,7 @@ impl GitRepo {
         inputs: &[WorktreePath],
     ) -> Result<(), PortError> {
         let folder = self.worktree_folder(place)?;
-        // One that git does not know was not finished.
+        // A worktree that git does not know was not finished.
         let Some(admin) = self.admin_of(place, &folder)? else { return Ok(()) };
         if is_in_use(Path::new(&admin.git_dir()?)) {
             return Ok(());

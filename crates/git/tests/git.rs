@@ -1,5 +1,5 @@
-//! The git door against real git: what it finds, that everything can be done twice, and that nothing that a candidate
-//! does to its folder reaches the user's checkout.
+//! Tests the git port against real git: answers, repeated operations, and hostile worktrees.
+//! Nothing that a candidate does to its folder may affect the user's checkout.
 
 use std::error::Error;
 use std::fs;
@@ -57,7 +57,8 @@ fn note(title: &str) -> Result<CommitNote, Box<dyn Error>> {
     Ok(CommitNote { title: title.to_owned(), trailers, at: "2026-01-02T03:04:05Z".parse()? })
 }
 
-/// Everything of the user's that must stay as it is: `HEAD`, branch, index, files, stash, configuration.
+/// Returns everything of the user's that must stay as it is: `HEAD`, branch, index, files, stash,
+/// configuration.
 fn users(repo: &TempRepo) -> Result<String, Box<dyn Error>> {
     let git = repo.path().join(".git");
     let asked = [
@@ -313,7 +314,7 @@ fn a_second_commit_in_a_worktree_replaces_the_first() -> Outcome {
     git.checkout_worktree(eval(1), &head)?;
     git.apply_to_worktree(eval(1), A_TO_B)?;
     let first = git.commit_staged(eval(1), &note("one")?)?.commit;
-    // As after a restart: nothing is remembered.
+    // A new process, as after a restart.
     let git = run_in(&repo)?;
     assert_eq!(
         git.apply_to_worktree(eval(1), &A_TO_B.replace("-a", "-b").replace("+b\n", "+c\n"))?,
@@ -346,14 +347,14 @@ fn a_diff_that_does_not_apply_changes_nothing() -> Outcome {
         String::new(),
         added("../../../../escaped"),
         added("/tmp/escaped"),
-        // Git itself aborts at this one.
+        // Git itself aborts at this diff.
         added("n").replace("new file mode 100644", " a"),
         added(".git/hooks/post-checkout"),
         added("sub/.GIT/config"),
         added(&"long".repeat(80)),
         format!("{A_TO_B}{}{}", added("aaa.txt"), added("c d.txt/below")),
         format!("{A_TO_B}{}", added("a.txt/below")),
-        // Counted again, and then stopped half-way.
+        // Recounted, and then stopped half-way.
         format!(
             "{}{}{}",
             added("aaa.txt"),
@@ -521,7 +522,7 @@ fn a_diff_is_shown_as_git_prints_it_whatever_is_configured() -> Outcome {
 
 type Sabotage = fn(&TempRepo, &Path) -> std::io::Result<()>;
 
-/// What a candidate may have done to its worktree while tests or an agent ran in it.
+/// Changes that a candidate may have made to its worktree while tests or an agent ran in it.
 fn sabotages() -> Vec<(&'static str, Sabotage)> {
     vec![
         ("nothing", |_, _| Ok(())),
@@ -656,14 +657,15 @@ fn what_a_cut_off_checkout_left_is_cleared() -> Outcome {
     let git = run_in(&repo)?;
     let head = git.user_repo().head.clone();
     let admin = repo.path().join(".git/worktrees/tree-r1-e0001");
-    // The folder is gone, the admin folder is gone, or both are there.
+    // The folder is gone, the admin folder is gone, or both exist.
     git.checkout_worktree(eval(1), &head)?;
     fs::remove_dir_all(folder(&repo, eval(1)))?;
     run_in(&repo)?.checkout_worktree(eval(1), &head)?;
     fs::remove_dir_all(&admin)?;
     run_in(&repo)?.checkout_worktree(eval(1), &head)?;
     assert_eq!(repo.git(["worktree", "list"])?.lines().count(), 2);
-    // Killed inside `worktree add`: git fails where it lists worktrees until the repository is opened again.
+    // Killed inside `worktree add`: git fails where it lists worktrees until the repository is
+    // opened again.
     fs::write(admin.join("commondir"), "")?;
     assert!(repo.git(["worktree", "list"]).is_err());
     let git = run_in(&repo)?;
@@ -672,7 +674,7 @@ fn what_a_cut_off_checkout_left_is_cleared() -> Outcome {
     fs::write(admin.join("gitdir"), "")?;
     git.discard_leftover(worktree(eval(1)), 1)?;
     assert!(!admin.exists() && !folder(&repo, eval(1)).exists());
-    // Somebody else's is not ours to remove.
+    // The worktree of another owner is not ours to remove.
     repo.git(["worktree", "add", "--quiet", "--detach", "../tree-r1-e0001"])?;
     fs::remove_dir_all(repo.beside("tree-r1-e0001"))?;
     git.checkout_worktree(eval(1), &head)?;

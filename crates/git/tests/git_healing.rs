@@ -1,5 +1,5 @@
-//! What a power cut, a kill or a gc leaves in the user's repository: it is found, waited for, removed or made again, and
-//! what is somebody else's is not touched.
+//! Tests recovery from what a power cut, a kill or a gc leaves in the user's repository. Remains
+//! are found, awaited, removed or made again; those of other owners are not touched.
 
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
@@ -33,7 +33,7 @@ fn run_in(repo: &TempRepo) -> GitRepo {
     run_with(repo, repo.variables())
 }
 
-/// The same, with this script for a git; `git` in it is the real one.
+/// Opens the run with this script as git; `git` in the script is the real one.
 fn run_through(repo: &TempRepo, text: &str) -> GitRepo {
     let bin = repo.beside("bin");
     fs::create_dir_all(&bin).unwrap();
@@ -74,7 +74,7 @@ fn must_work(repo: &TempRepo, git: &GitRepo, what: &str) {
 
 type Break = (&'static str, fn(&Path));
 
-/// States that a cut-off `git worktree add`, a power cut or a cut-off removal can leave.
+/// States that an interrupted `git worktree add`, a power cut or an interrupted removal can leave.
 const BROKEN: [Break; 12] = [
     ("commondir empty", |admin| fs::write(admin.join("commondir"), "").unwrap()),
     ("commondir missing", |admin| fs::remove_file(admin.join("commondir")).unwrap()),
@@ -136,7 +136,7 @@ fn a_name_that_somebody_has_taken_is_not_taken_from_them() {
     assert_eq!(repo.git(["worktree", "list"]).unwrap().lines().count(), 2);
 }
 
-/// The commit that is made of the same change where nothing happens.
+/// Returns the commit of the same change without any disturbance.
 fn undisturbed() -> Commit {
     let repo = files();
     let git = run_in(&repo);
@@ -145,7 +145,7 @@ fn undisturbed() -> Commit {
     git.commit_staged(e1(), &note()).unwrap().commit
 }
 
-/// Each call is one after which a gc deletes every loose object that nothing pointed at before.
+/// After each of these calls, a gc deletes every loose object that nothing pointed at before it.
 #[test]
 fn objects_that_a_gc_deletes_are_made_again() {
     for call in ["apply", "write-tree", "commit-tree", "update-ref"] {
@@ -191,7 +191,8 @@ fn a_git_that_still_writes_in_a_worktree_is_waited_for() {
     for call in ["apply", "write-tree", "update-ref"] {
         let repo = files();
         let (started, go) = (repo.beside("started"), repo.beside("go"));
-        // Whether its runner lives makes no difference to a git that was started by it; but it would start no other.
+        // A running git does not need its parent process; but a dead parent starts no other git,
+        // so further calls fail.
         let text = format!(
             "[ -e '{0}' ] && exit 1; case \" $* \" in *' {call} '*) touch '{0}'; while [ ! -e '{1}' ]; do sleep 0.01; done;; esac",
             started.display(),
@@ -225,7 +226,7 @@ fn await_that(holds: impl Fn() -> bool) {
     }
 }
 
-/// A repository whose refs are in tables, where git can make one.
+/// A repository with reftables, if git can make one.
 fn with_tables() -> Option<TempRepo> {
     let repo = TempRepo::folder("repo").unwrap();
     let init = ["init", "--quiet", "--initial-branch=main", "--ref-format=reftable"];
@@ -235,7 +236,7 @@ fn with_tables() -> Option<TempRepo> {
     Some(repo)
 }
 
-/// What somebody else's eyes see there, beside what the run has made.
+/// Returns what counts as the user's work there, beside the run's own.
 fn work_in(run: &GitRepo) -> Option<String> {
     run.find_user_work(e1(), &RunOwnWork::default()).unwrap()
 }
@@ -305,7 +306,7 @@ fn files_that_attributes_have_changed_are_nobodys_work() {
     assert_eq!(work_in(&run).unwrap(), "it has changes that are not committed: `a.txt`");
 }
 
-/// Git would end the lines of this file otherwise than they are committed, and so calls it changed as soon as it looks.
+/// Git would commit this file with other line ends, and so reports it as changed whenever it looks.
 #[test]
 fn a_file_that_lies_there_as_committed_is_nobodys_work() {
     let repo = TempRepo::with(&[("a.txt", "a\r\n"), (".gitattributes", "*.txt text\n")]).unwrap();
@@ -317,7 +318,7 @@ fn a_file_that_lies_there_as_committed_is_nobodys_work() {
     run.checkout_worktree(e1(), &run.user_repo().head.clone()).unwrap();
     let file =
         repo.path().join(".treebeam/runs/r1").join(e1().worktree_path().as_str()).join("a.txt");
-    // Whatever git remembers of it, it has to look.
+    // Makes git look at the file again, whatever its index says.
     fs::write(&file, "a\r\n").unwrap();
     let status = repo.git_in(file.parent().unwrap(), &["status", "--porcelain"]).unwrap();
     assert!(status.contains("a.txt"), "git calls it changed: {status:?}");
@@ -326,14 +327,15 @@ fn a_file_that_lies_there_as_committed_is_nobodys_work() {
     assert_eq!(work_in(&run).unwrap(), "it has changes that are not committed: `a.txt`");
 }
 
-/// Where a call is killed for the first time: with what it has begun and not ended, or after all of it.
+/// Moment at which a call is first killed: in the middle, or after all its work.
 #[derive(Clone, Copy, Debug)]
 enum KilledAt {
     Amid,
     End,
 }
 
-/// What a git that is killed amid this call leaves, as a script in the worktree of a candidate: `$d` is its git folder.
+/// Returns what a git that is killed in the middle of this call leaves, as a script in a
+/// candidate's worktree: `$d` is its git folder.
 fn left_amid(call: &str) -> &'static str {
     match call {
         "apply" => "echo z > a.txt; echo z > sub/new.txt; touch \"$d/index.lock\"",
@@ -355,8 +357,8 @@ fn left_amid(call: &str) -> &'static str {
     }
 }
 
-/// A git that kills itself at this call, as often as `times` says; each call of it is a line in `killed` beside the
-/// repository.
+/// Opens the run with a git that kills itself at this call, `times` times; each call of it is a
+/// line in `killed` beside the repository.
 fn killing(repo: &TempRepo, call: &str, at: KilledAt, times: u32) -> GitRepo {
     let act = match at {
         KilledAt::Amid => left_amid(call),
@@ -498,7 +500,8 @@ fn a_lock_of_the_packed_refs_goes_when_it_is_old_or_the_runs_own() {
         let packed = lock("packed-refs.lock", 20);
         git.unlock_refs().unwrap();
         assert!(packed.exists(), "another git may hold it");
-        // A git that was killed while it deleted a ref leaves both, that of the ref taken first.
+        // A git that was killed while it deleted a ref leaves both locks, that of the ref taken
+        // first.
         lock(reference, 21);
         git.unlock_refs().unwrap();
         assert!(!packed.exists(), "{reference}");

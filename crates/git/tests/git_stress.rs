@@ -1,5 +1,5 @@
-//! The git door beside others who work in the same repository: many cycles at once, a user's own git, a gc that prunes.
-//! Nobody's command fails, and nothing is left.
+//! Tests the git port beside other users of a repository: parallel cycles, user's git, pruning gc.
+//! No command fails, and nothing is left behind.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
@@ -17,7 +17,7 @@ use treebeam_testkit::repo::TempRepo;
 
 type Outcome = Result<(), Box<dyn Error>>;
 
-/// How many cycles, in a repository of how many files.
+/// Returns the number of cycles, and of files in the repository.
 fn size() -> (u32, u32) {
     if std::env::var_os("TREEBEAM_CAMPAIGN").is_some() { (2_000, 2_000) } else { (200, 20) }
 }
@@ -57,7 +57,7 @@ fn note(title: &str) -> CommitNote {
     CommitNote { title: title.to_owned(), trailers: Vec::new(), at }
 }
 
-/// What an eval and its promotion do, and the removal of all of it.
+/// Performs an eval, its promotion, and the removal of both.
 fn cycle(git: &GitRepo, number: u32) -> Outcome {
     let (place, node) = (eval(number), CodePlace::Node(NodeId::new(number)));
     let head = git.user_repo().head.clone();
@@ -78,7 +78,7 @@ fn cycle(git: &GitRepo, number: u32) -> Outcome {
     Ok(())
 }
 
-/// Does it again and again until it is told to stop; how often that went well, and what went wrong.
+/// Repeats `act` until `stop` is set; counts successes and collects errors.
 fn again_and_again(stop: &AtomicBool, mut act: impl FnMut(u32) -> std::io::Result<()>) -> Beside {
     let mut beside = Beside::default();
     while !stop.load(Ordering::Relaxed) {
@@ -96,7 +96,8 @@ struct Beside {
     failed: Vec<String>,
 }
 
-/// All cycles, eight at a time, half of them in another run of the same repository, beside what a user does.
+/// Runs all cycles, eight at a time, half of them in another run of the same repository, beside a
+/// user's commands.
 fn cycles_beside(
     repo: &TempRepo,
     cycles: u32,
@@ -131,7 +132,7 @@ fn cycles_beside(
     })
 }
 
-/// Files below a folder whose names end like this.
+/// Returns the files below a folder whose names end like this.
 fn named(folder: &Path, end: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
@@ -174,7 +175,7 @@ fn eight_at_a_time_and_a_users_own_git_do_not_disturb_each_other() {
     ];
     let beside = cycles_beside(&repo, cycles, &|round| {
         let command = looks[usize::try_from(round).unwrap() % looks.len()];
-        // As when an editor has saved: `git status` has an index to write.
+        // As when an editor has saved a file: `git status` has an index to write.
         fs::write(repo.path().join("a.txt"), "a\n")?;
         repo.git_beside(command).map(drop)
     });
@@ -196,7 +197,7 @@ fn a_user_who_collects_garbage_loses_nothing_and_takes_nothing() {
     ];
     let beside = cycles_beside(&repo, cycles, &|round| {
         let command = tidy[usize::try_from(round).unwrap() % tidy.len()];
-        // Even somebody who cleans up all the time looks at what was cleaned up.
+        // Even a user who cleans up all the time pauses between two commands.
         thread::sleep(Duration::from_millis(100));
         repo.git_beside(command).map(drop)
     });

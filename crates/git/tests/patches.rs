@@ -1,4 +1,4 @@
-//! The patches that are found in replies, given to a real git: whatever form a model chose, the file is as it meant it.
+//! Applies the patches found in replies with real git, in every form that models use.
 
 use std::error::Error;
 use std::fs;
@@ -12,7 +12,7 @@ type Outcome = Result<(), Box<dyn Error>>;
 
 const BEFORE: &str = "import math\n\nRATE = 1\n\n\ndef f(x):\n    y = x + 1\n    return y\n\n\ndef g(x):\n    y = x + 1\n    return 2 * y\n";
 
-/// What a file is after the patch of a reply, or what git says of it.
+/// Returns the file after the patch of a reply, or git's complaint about the patch.
 fn after(before: &str, reply: &str) -> Result<String, Box<dyn Error>> {
     let repo = TempRepo::with(&[("m.py", before)])?;
     let run_dir = repo.path().join(".treebeam/runs/r1");
@@ -42,7 +42,7 @@ fn whatever_form_a_model_chose() -> Outcome {
         format!("Of course!\n\n```diff\n{names}{hunk}```\n\n- it adds two\n"),
         format!("{names}{hunk}").replace('\n', "\r\n"),
         format!("{names}{hunk}").trim_end().to_owned(),
-        // The counts are wrong, the place is off, the numbers are missing.
+        // Wrong line counts, a wrong place, and missing line numbers.
         format!("```\n{names}{}```", hunk.replace("-5,4 +5,4", "-5,9 +5,2")),
         format!("```\n{names}{}```", hunk.replace("-5,4 +5,4", "-3,4 +3,4")),
         format!("```\n{names}{}```", hunk.replace("@@ -5,4 +5,4 @@", "@@ def f(x):")),
@@ -52,7 +52,7 @@ fn whatever_form_a_model_chose() -> Outcome {
     ] {
         assert_eq!(after(BEFORE, &reply)?, expect, "{reply}");
     }
-    // Two blocks, each with a part of it.
+    // Two blocks, each with a part of the patch.
     let last =
         "@@ -11,3 +11,3 @@\n def g(x):\n     y = x + 1\n-    return 2 * y\n+    return 3 * y\n";
     let both = format!("```diff\n{names}{hunk}```\nand\n```diff\n{names}{last}```\n");

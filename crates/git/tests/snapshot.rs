@@ -1,4 +1,5 @@
-//! What the user has not committed as a commit: all of it, as `git status` has it, and nothing of the user's is touched.
+//! Tests the commit of uncommitted changes: it has all that `git status` lists, and touches
+//! nothing.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
@@ -23,12 +24,12 @@ fn snapshot(repo: &TempRepo) -> Result<Commit, PortError> {
     opened(repo).snapshot_commit(&"r1".parse().unwrap(), at)
 }
 
-/// What a commit has that `HEAD` has not, as `git diff --name-status` says it.
+/// Returns the difference of a commit to `HEAD`, in the format of `git diff --name-status`.
 fn change(repo: &TempRepo, commit: &Commit) -> String {
     repo.git(["diff", "--name-status", "--no-renames", "HEAD", commit.as_str()]).unwrap()
 }
 
-/// All of the user's that must stay as it is, to the byte where it is a file.
+/// Returns everything of the user's that must stay as it is, files byte by byte.
 fn users(repo: &TempRepo) -> Vec<Vec<u8>> {
     let git = repo.path().join(".git");
     let read = |name: &str| fs::read(git.join(name)).unwrap_or_default();
@@ -44,7 +45,7 @@ fn users(repo: &TempRepo) -> Vec<Vec<u8>> {
     files.into_iter().chain(asked).collect()
 }
 
-/// The snapshot, and that nothing else came of it.
+/// Makes the snapshot, and checks that nothing else has changed.
 fn untouched(repo: &TempRepo) -> Commit {
     let before = users(repo);
     let commit = snapshot(repo).unwrap();
@@ -60,7 +61,7 @@ fn a_clean_tree_is_its_commit() {
     repo.write(".treebeam/runs/x", "").unwrap();
     repo.write(".env", "KEY=1").unwrap();
     assert_eq!(untouched(&repo), opened(&repo).head);
-    // Staged, and put back in the file: `git status` lists it, but the files are as they were.
+    // Staged, and reverted in the file: `git status` lists it, but the files are unchanged.
     repo.write("a.txt", "other\n").unwrap();
     repo.git(["add", "a.txt"]).unwrap();
     repo.write("a.txt", "a\n").unwrap();

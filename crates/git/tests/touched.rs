@@ -1,4 +1,4 @@
-//! Whether protected files of a worktree are still what the commit has, whatever was done to the worktree.
+//! Tests the detection of changed files in a worktree, whatever was done to the worktree.
 
 #![cfg(unix)]
 
@@ -35,7 +35,7 @@ impl Bench {
         ])?;
         symlink("check.py", repo.path().join("tests/link.py"))?;
         repo.commit("a link")?;
-        // Line ends that git would not take up like that today: they are as committed all the same.
+        // Line ends that git would not commit today: the file still equals its commit.
         fs::write(repo.path().join("tests/old.auto"), "a\r\nb\r\n")?;
         repo.git(["-c", "core.attributesFile=/dev/null", "add", "--renormalize", "."])?;
         let blob = repo.git(["hash-object", "-w", "--no-filters", "tests/old.auto"])?;
@@ -54,7 +54,7 @@ impl Bench {
         self.repo.path().join(".treebeam/runs/r1").join(PLACE.worktree_path().as_str())
     }
 
-    /// The protected files that are touched after this was done to a fresh worktree.
+    /// Returns the protected files that count as touched after a sabotage of a fresh worktree.
     fn after(
         &self,
         sabotage: impl FnOnce(&Path) -> std::io::Result<()>,
@@ -62,7 +62,8 @@ impl Bench {
         Ok(self.all_after(sabotage)?.protected)
     }
 
-    /// All files that are touched after this was done to a fresh worktree. A process that did not make it sees the same.
+    /// Returns all files that count as touched after a sabotage of a fresh worktree. A process that
+    /// did not make the worktree sees the same.
     fn all_after(
         &self,
         sabotage: impl FnOnce(&Path) -> std::io::Result<()>,
@@ -154,7 +155,7 @@ fn what_is_changed_is_named_whatever_hides_it() -> Outcome {
     Ok(())
 }
 
-/// Files that nobody protects are compared too.
+/// Files that are not protected are compared too.
 #[test]
 fn all_tracked_files_are_compared_with_the_commit() -> Outcome {
     let bench = Bench::new()?;
@@ -197,7 +198,8 @@ fn all_tracked_files_are_compared_with_the_commit() -> Outcome {
     Ok(())
 }
 
-/// An unreadable file fails its eval by name and ends no run. Where tests run as root, every file can be read.
+/// An unreadable file fails its eval by name and ends no run. Where tests run as root, every file
+/// can be read.
 #[test]
 fn a_file_that_cannot_be_read_counts_as_changed() -> Outcome {
     let bench = Bench::new()?;

@@ -1,4 +1,4 @@
-//! What the checkout becomes, and what is refused.
+//! Tests the checkout after a switch, and which switches are refused.
 
 use crate::Ground;
 use std::fs;
@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use treebeam_run::port::PortError;
 use treebeam_testkit::repo::script;
 
-/// What was said, and that nothing has changed but for what is to be there.
+/// Checks the refusal, and that nothing but the named paths has changed.
 fn refused(ground: &Ground, outcome: Result<(), PortError>, names: &[&str]) {
     let error = outcome.unwrap_err();
     let said = error.full_text();
@@ -103,7 +103,7 @@ fn what_does_not_differ_is_left_as_it_is() {
     ground.repo.git(["add", "same.txt"]).unwrap();
     ground.repo.write("same.txt", "and changed\n").unwrap();
     ground.repo.write("mine.txt", "mine\n").unwrap();
-    // Somebody has it already as it is to be.
+    // A file of the user's has the new content already.
     ground.repo.write("new/é/file", "new\n").unwrap();
     ground.user().switch_checkout(&ground.from, &ground.to).unwrap();
     assert_eq!(ground.status(), "MM same.txt\n?? mine.txt");

@@ -1,5 +1,6 @@
-//! A process that switches a checkout is killed at every operation on files, and at every git that it starts, which goes
-//! on without it. At any moment each path is of one of the two commits, and the next switch finishes.
+//! Kills a process that switches a checkout at every file operation, and at every git that it
+//! starts. Such a git continues without it. At any moment each path is of one of the two commits,
+//! and the next switch completes.
 
 use crate::Ground;
 use std::env;
@@ -13,12 +14,12 @@ use treebeam_testkit::apart::is_campaign;
 use treebeam_testkit::fault::library;
 use treebeam_testkit::repo::script;
 
-/// What a process of this test is to switch, from where to where.
+/// Variable with the switch that a process of this test is to do: repository and commits.
 const SITE: &str = "TREEBEAM_TEST_SWITCH";
-/// No switch has more operations or gits.
+/// Upper bound of the operations or gits of a switch.
 const MOST: u32 = 400;
 
-/// Not a test of its own: it is the process that is killed.
+/// Not a test of its own: this is the process that is killed.
 #[test]
 fn a_process_that_switches() {
     let Some(site) = env::var_os(SITE) else { return };
@@ -29,7 +30,7 @@ fn a_process_that_switches() {
     open_repo(Path::new(path)).unwrap().switch_checkout(&commit(from), &commit(to)).unwrap();
 }
 
-/// How a process that switched ended.
+/// The way in which a switching process ended.
 #[derive(Debug, PartialEq, Eq)]
 enum End {
     Done,
@@ -57,7 +58,7 @@ impl Ground {
         }
     }
 
-    /// Every path is whole, and of one of the two commits; nothing else has changed.
+    /// Checks that every path is whole, and of one of the two commits; nothing else has changed.
     fn must_be_between(&self, what: &str) {
         let is = |path: &str, texts: &[&str]| {
             let found = fs::read_to_string(self.repo.path().join(path)).unwrap_or_default();
@@ -125,7 +126,7 @@ fn killed_at_any_git_which_goes_on_it_is_finished_by_the_next() {
         let path = env::var("PATH").unwrap();
         let count = ground.repo.beside("count");
         let count = count.display();
-        // The git that is counted outlives whoever started it.
+        // The counted git outlives its parent process.
         let text = format!(
             "#!/bin/sh\nPATH='{path}'\necho >> '{count}'\n\
              if [ $(wc -l < '{count}') -eq {number} ]; then kill -9 $PPID; sleep 0.05; fi\n\

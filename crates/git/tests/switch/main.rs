@@ -1,5 +1,5 @@
-//! The user's own checkout is moved from one commit to another: `checkout` what it becomes and what is refused, `kill`
-//! that a switch which is cut off anywhere is finished by the next one.
+//! Tests the switch of the user's own checkout from one commit to another. [`checkout`] tests
+//! results and refusals, [`kill`] that the next switch completes one that was interrupted anywhere.
 
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
@@ -14,7 +14,7 @@ use treebeam_core::id::Commit;
 use treebeam_git::{UserRepo, open_repo_with};
 use treebeam_testkit::repo::TempRepo;
 
-/// A repository on `main` at the first of two commits between which everything that can happen to a path happens.
+/// A repository on `main` at the first of two commits, whose difference has every kind of change.
 pub(crate) struct Ground {
     pub(crate) repo: TempRepo,
     pub(crate) from: Commit,
@@ -69,7 +69,8 @@ impl Ground {
         self.repo.git(["status", "--porcelain", "--untracked-files=all"]).unwrap()
     }
 
-    /// The checkout is wholly at this commit, nothing of the user's is gone, and nothing is left of the way there.
+    /// Checks that the checkout is wholly at this commit, that the user's files are kept, and that
+    /// no temporary file is left.
     pub(crate) fn must_be_at(&self, commit: &Commit, what: &str) {
         assert_eq!(self.repo.git(["rev-parse", "HEAD"]).unwrap(), commit.as_str(), "{what}");
         assert_eq!(self.status(), "", "{what}");
