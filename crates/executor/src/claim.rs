@@ -1,6 +1,7 @@
-//! Who does a job: an operating-system lock on a file beside the job's folder, where no sweep that clears its folder
-//! removes it. Whoever starts a job takes the lock and hands it to the job's process, which has it from its first moment to
-//! its last: there is no time at which it lives unseen.
+//! Claims jobs by a lock of the operating system on a file beside the job's folder. The file is
+//! outside of the folder because a sweep may clear that. The process that starts a job takes the
+//! lock and hands it to the job's process, so the lock is held from the job's first moment to its
+//! last.
 
 use super::job_result::is_file_within;
 use super::system;
@@ -9,21 +10,21 @@ use std::io;
 use std::path::{Path, PathBuf};
 use treebeam_store::record_file::{self, RecordKind};
 
-/// The file whose lock is held while the job in this folder is done: `s1.lock` beside `s1`.
+/// Returns the path of a job's lock file: `s1.lock` beside the folder `s1`.
 fn lock_path(folder: &Path) -> PathBuf {
     folder.with_extension("lock")
 }
 
-/// How a job's lock stands.
+/// Result of an attempt to take a job's lock.
 #[derive(Debug)]
 pub(super) enum JobClaim {
-    /// It is ours now.
+    /// The lock was free and belongs to this process now.
     Acquired(File),
-    /// A process has it that lives.
+    /// Another live process has the lock.
     HeldElsewhere,
 }
 
-/// Takes the lock of the job in this folder, if nobody has it.
+/// Takes the lock of the job in this folder if it is free.
 pub(super) fn take_claim(folder: &Path) -> io::Result<JobClaim> {
     let file = record_file::open_lock(&lock_path(folder))?;
     match file.try_lock() {
@@ -33,7 +34,8 @@ pub(super) fn take_claim(folder: &Path) -> io::Result<JobClaim> {
     }
 }
 
-/// Whether a process has the lock. Those who only look do not keep each other from it.
+/// Returns true if a process has the lock of this job. Only a shared lock is tried, so that two
+/// such checks do not block each other.
 pub(super) fn is_held(folder: &Path) -> io::Result<bool> {
     let path = lock_path(folder);
     if !is_file_within(&path, u64::MAX) {
@@ -46,7 +48,7 @@ pub(super) fn is_held(folder: &Path) -> io::Result<bool> {
     }
 }
 
-/// The lock of the job in this folder, as its own process has it: handed down on standard input, or free.
+/// Takes over the job's lock in its own process: inherited by standard input, or free.
 pub(super) fn inherit_claim(folder: &Path) -> io::Result<JobClaim> {
     if system::is_standard_input(&lock_path(folder)) {
         Ok(JobClaim::Acquired(record_file::open_record(&lock_path(folder), RecordKind::Lock)?))

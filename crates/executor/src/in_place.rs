@@ -1,6 +1,7 @@
-//! Jobs that run in the user's own worktree, one after the other, with the data and the environment that lie there. Before
-//! each, the worktree is switched to the commit that is measured; after each, what the commands changed there is said and
-//! left. Results that lie there from before are set aside: they are the user's.
+//! Runs jobs in the user's own worktree, one after another, with its data and environment. Before
+//! each job the worktree is switched to the measured commit; after each, changes that the commands
+//! left are reported and kept. Results from before the first job are the user's, and are moved
+//! away.
 
 use super::local::LocalExecutor;
 use super::results::remove_entry;
@@ -14,32 +15,33 @@ use treebeam_git::UserRepo;
 use treebeam_run::port::{Executor, JobEnd, JobKey, PortError, SweepJob};
 use treebeam_store::RunDir;
 
-/// Where results that were there before the first job lie, in the run directory.
+/// Folder in the run directory for results that existed before the first job.
 const SET_ASIDE_FOLDER: &str = "in_place";
-/// How many changed paths are named.
+/// Maximum number of changed paths in a message.
 const MAX_NAMED_PATHS: usize = 5;
 
-/// An executor whose jobs run in the worktree of `user`.
+/// An executor whose jobs run in the worktree of [`Self::user`].
 #[derive(Debug)]
 pub struct InPlaceExecutor {
-    /// Who runs them there.
+    /// Executor that runs the jobs.
     pub executor: LocalExecutor,
-    /// The worktree.
+    /// User's repository, whose worktree is used.
     pub user: UserRepo,
-    /// The run.
+    /// Run that the jobs belong to.
     pub run: RunId,
-    /// Where it lies.
+    /// Directory of the run.
     pub run_dir: RunDir,
-    /// The commit that the worktree was at when the run began.
+    /// Commit that the worktree was at when the run began.
     pub root: Commit,
-    /// Where a sweep that does not heed the variables writes its results.
+    /// Path of the results of a sweep that ignores the variables for its output.
     pub results_csv: Option<WorktreePath>,
-    /// Tells the user something.
+    /// Shows a message to the user.
     pub note: fn(&str),
 }
 
 impl InPlaceExecutor {
-    /// Moves results away that the user has there, before the first job. Those of a job are removed by the next one.
+    /// Moves the user's results away before the first job. Results of a job are removed by the next
+    /// one.
     fn set_results_aside(&self) -> Result<(), PortError> {
         let Some(named) = &self.results_csv else { return Ok(()) };
         let folder = self.run_dir.root().join(SET_ASIDE_FOLDER);
@@ -63,7 +65,7 @@ impl InPlaceExecutor {
     }
 
     fn report_changes(&self, key: JobKey) {
-        // Nothing depends on it.
+        // Errors are ignored: the list is only for a message.
         let changed = self.user.dirty_paths().unwrap_or_default();
         if changed.is_empty() {
             return;
@@ -78,7 +80,7 @@ impl InPlaceExecutor {
     }
 }
 
-/// Moves a file, to another file system too.
+/// Moves a file, also to another file system.
 fn move_file(from: &Path, to: &Path) -> io::Result<()> {
     if fs::rename(from, to).is_ok() {
         return Ok(());

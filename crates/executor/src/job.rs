@@ -1,5 +1,7 @@
-//! The process of one job: it runs the commands, ends all that they started, looks for the results, and publishes what
-//! became of it, once. It writes in its own folder and in the candidate's worktree, and knows nothing of the run's state.
+//! Runs one job in its own process: the commands, their cleanup, and the published result. It ends
+//! everything that the commands started, takes the results, and publishes once how the job ended.
+//! It writes in the job's folder and in the candidate's worktree, and knows nothing of the run's
+//! state.
 
 use super::claim::{self, JobClaim};
 use super::job_result::{JobFailure, JobResult, ResultsFile, StageRecord};
@@ -17,62 +19,62 @@ use treebeam_git::input_links;
 use treebeam_process::ChildCount;
 use treebeam_run::port::JobUsage;
 
-/// Why a job has no result of this process. That its commands fail is a result.
+/// Reason why this process publishes no result of a job. Failing commands are a result.
 #[derive(Debug, thiserror::Error)]
 pub enum JobError {
-    /// It cannot be read.
+    /// The job's file cannot be read.
     #[error("`{path}` is no job")]
     Spec {
-        /// The file.
+        /// Path of the job's file.
         path: PathBuf,
-        /// Why not.
+        /// Error of reading or parsing it.
         #[source]
         source: io::Error,
     },
-    /// Another process does it.
+    /// Another process runs the job.
     #[error("another process does the job `{job}`")]
     Claimed {
-        /// Its name.
+        /// Name of the job.
         job: String,
     },
-    /// It has a result.
+    /// The job has a result already.
     #[error("the job `{job}` has a result already")]
     Ended {
-        /// Its name.
+        /// Name of the job.
         job: String,
     },
-    /// It was told to end.
+    /// The job was withdrawn.
     #[error("the job `{job}` was withdrawn")]
     Withdrawn {
-        /// Its name.
+        /// Name of the job.
         job: String,
     },
-    /// The disk or the system refused something.
+    /// The disk or the system refused an operation.
     #[error("the job `{job}` cannot be done")]
     Io {
-        /// Its name.
+        /// Name of the job.
         job: String,
-        /// Why not.
+        /// Underlying error.
         #[source]
         source: io::Error,
     },
 }
 
-/// A job that this process is to do, and nobody else.
+/// A job that this process has claimed.
 #[derive(Debug)]
 pub struct ClaimedJob {
     spec: JobSpec,
     folder: PathBuf,
     run: treebeam_store::RunDir,
-    /// Held until the end.
+    /// Lock of the job, held until the end.
     _claim: fs::File,
 }
 
 impl ClaimedJob {
-    /// Takes the job whose file this is.
+    /// Claims the job described by the file at `path`.
     ///
     /// # Errors
-    /// When it cannot be read, another process does it, or it has a result.
+    /// When the file cannot be read, another process runs the job, or it has a result.
     pub fn claim(path: &Path) -> Result<Self, JobError> {
         let wrong = |source| JobError::Spec { path: path.to_owned(), source };
         let (spec, folder, run) = JobSpec::read(path).map_err(wrong)?;
@@ -88,20 +90,20 @@ impl ClaimedJob {
         Ok(Self { spec, folder, run, _claim: claim })
     }
 
-    /// Ends all that this job has started, and may still be there. For a process that is asked to end.
+    /// Returns a handler for a request to terminate, which ends every process of this job.
     pub fn termination_handler(&self) -> impl FnMut() + Send + 'static {
         let (mark, grace) = (super::job_marker(&self.folder), self.spec.times.grace);
         move || {
             treebeam_process::end_all();
-            // What is left is found by whoever runs the job again.
+            // A later run of the job finds the processes that are left.
             let _ = treebeam_process::end_marked(&mark, grace);
         }
     }
 
-    /// Does it, from its commands to its result.
+    /// Runs the job, from its commands to its published result.
     ///
     /// # Errors
-    /// When the result could not be published, or nobody wants one any more.
+    /// When the result could not be published, or the job was withdrawn.
     pub fn perform(self) -> Result<(), JobError> {
         let begun = Instant::now();
         let limit = JobLimit::new(&self.folder, begun, self.spec.times.timeout);
@@ -158,17 +160,18 @@ impl ClaimedJob {
         (stages, taken)
     }
 
-    /// What is the job's own in the folder that a sweep may write to is not the sweep's to make or to replace.
+    /// Removes a result that a command wrote in the job's place, and logs that are no regular
+    /// files. The sweep may write to the folder, but these files are the job's own.
     fn remove_forged_files(&self) -> Option<JobFailure> {
         for log in path::LOG_FILES.map(|log| self.folder.join(log)) {
             if fs::symlink_metadata(&log).is_ok_and(|found| !found.is_file()) {
-                // What is no regular file is no log to whoever looks for them.
+                // Readers treat a log that is no regular file as missing.
                 let _ = remove_entry(&log);
             }
         }
         let result = self.folder.join(path::EVAL_RESULT_FILE);
         fs::symlink_metadata(&result).ok()?;
-        // Where it cannot be removed, there is no place for the real one either, and that is told.
+        // If it cannot be removed, publishing the real result fails, and reports that.
         let _ = remove_entry(&result);
         let name = path::EVAL_RESULT_FILE;
         let message = format!("a command wrote `{name}`, which is not its to write");
@@ -184,12 +187,13 @@ fn build_usage(wall: Duration, usage: Option<treebeam_process::ProcessUsage>) ->
     }
 }
 
-/// Makes this process one that outlives whoever started it, and that all its descendants come back to.
+/// Makes this process outlive its parent, and the reaper of all its descendants.
 ///
 /// # Errors
-/// When the system does not let it.
+/// When the system refuses.
 pub fn become_job_process() -> io::Result<()> {
-    // One that leads its group already was started by a person, who may want to end it with the terminal.
+    // A process that already leads its group was started by a person, who may end it with the
+    // terminal.
     let _ = treebeam_process::lead_session();
     treebeam_process::become_reaper(ChildCount::One)
 }

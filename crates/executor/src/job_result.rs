@@ -1,5 +1,6 @@
-//! `eval_result.json`: what became of a job. It is written whole, and put in its place once: a second one does not fit.
-//! Whoever reads it does not believe that a job has ended before the job's process has.
+//! Writes and reads `eval_result.json`, which says how a job ended. The file is written completely
+//! and created once: a second result is refused. A reader counts it only once the job's process has
+//! ended.
 
 use super::spec::{JobSpec, JobStage};
 use serde::{Deserialize, Serialize};
@@ -16,48 +17,48 @@ use treebeam_store::record_file::{self, RecordKind};
 /// The largest results that are taken.
 pub(super) const MAX_RESULTS_CSV_BYTES: u64 = 1 << 30;
 
-/// The longest document that is read.
+/// Maximum size of the file, in bytes.
 const MAX_JOB_RESULT_BYTES: u64 = 1 << 20;
 
-/// What the document is.
+/// Schema name in the file.
 const JOB_RESULT_SCHEMA: &str = "treebeam.eval_result/1";
 
-/// What became of a job.
+/// The content of `eval_result.json`: how a job ended.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct JobResult {
     schema: String,
     job: String,
     commit: Commit,
-    /// How it failed; nothing where it did not.
+    /// Failure of the job; `None` if it succeeded.
     pub(super) failure: Option<JobFailure>,
-    /// The commands that ran, in order.
+    /// Commands that ran, in order.
     pub(super) stages: Vec<StageRecord>,
     pub(super) results: Option<ResultsFile>,
     pub(super) usage: JobUsage,
 }
 
-/// How a job failed.
+/// The reason why a job failed.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct JobFailure {
-    /// At which command; nothing where none was reached.
+    /// Stage of the failed command; `None` if no command was reached.
     pub(super) stage: Option<JobStage>,
     pub(super) kind: FailureKind,
     pub(super) message: String,
 }
 
-/// A command that ran.
+/// A command that ran, with the end of its output.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct StageRecord {
     #[serde(flatten)]
     pub(super) ran: port::CommandRecord,
-    /// The end of its output, as text.
+    /// End of the command's output, as text.
     pub(super) tail: String,
 }
 
-/// The results of a sweep.
+/// Path and digest of a sweep's results.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct ResultsFile {
-    /// In the job's folder.
+    /// File name in the job's folder.
     pub(super) path: String,
     pub(super) sha256: Sha256,
     pub(super) bytes: u64,
@@ -79,7 +80,7 @@ impl JobResult {
         Self { schema, job, commit, failure, stages, results, usage }
     }
 
-    /// That of the root, whose results lie in this folder already.
+    /// Builds the root's result from a user's baseline that was copied to this folder.
     pub(super) fn from_user_baseline(job: &SweepJob, folder: &Path) -> io::Result<Self> {
         let file = folder.join(path::RESULTS_CSV);
         let (sha256, bytes) =
@@ -96,7 +97,8 @@ impl JobResult {
         })
     }
 
-    /// Puts it into the job's folder, on disk with all that it speaks of. False: there is one already, and it stays.
+    /// Publishes the result in the job's folder and syncs the folder. Returns false if there is a
+    /// result already, which is kept.
     pub(super) fn publish(&self, folder: &Path) -> io::Result<bool> {
         let mut text = serde_json::to_vec_pretty(self)?;
         text.push(b'\n');
@@ -109,7 +111,7 @@ impl JobResult {
         }
     }
 
-    /// The outcome of a job that has ended; nothing where there is none that can be believed.
+    /// Reads the result of an ended job; `None` if there is no valid one.
     pub(super) fn read(folder: &Path) -> io::Result<Option<Self>> {
         let file = folder.join(path::EVAL_RESULT_FILE);
         if !is_file_within(&file, MAX_JOB_RESULT_BYTES) || !is_folder(folder) {
@@ -119,7 +121,7 @@ impl JobResult {
         Ok(serde_json::from_slice(&text).ok())
     }
 
-    /// How the job ended, for the loop, with those of its files that are what they should be.
+    /// Converts the result for the run, with those logs and results that are regular files.
     pub(super) fn into_job_end(self, key: JobKey, folder: &Path) -> JobEnd {
         let run_path = path::submission_folder(key.subject, key.submission);
         let logs =
@@ -141,7 +143,7 @@ impl JobResult {
     }
 }
 
-/// Whether something is a regular file of at most this size.
+/// Returns true if the path is a regular file of at most this size.
 pub(super) fn is_file_within(path: &Path, most: u64) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.is_file() && found.len() <= most)
 }

@@ -1,5 +1,5 @@
-//! Jobs that go on though nobody runs their run, because a job outlives its runner: which there are, and how they are ended
-//! for good. Only who has the run may end them; none of them leaves a result.
+//! Finds and ends jobs that outlived the runner of their run. Only the owner of the run may end
+//! them; none of them publishes a result.
 
 use super::claim;
 use super::job_result::JobResult;
@@ -13,29 +13,29 @@ use treebeam_core::path;
 use treebeam_run::port::JobKey;
 use treebeam_store::RunDir;
 
-/// How long the end of jobs is waited for that were told to end: longer than they wait for what they kill.
+/// Maximum wait for withdrawn jobs to end: longer than they wait for processes that they kill.
 const JOB_END_TIMEOUT: Duration = Duration::from_secs(40);
-/// How often they are looked at.
+/// Interval at which withdrawn jobs are polled.
 const JOB_END_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// How long the orphans of a job that is gone have between being asked to end and being killed.
 const ORPHAN_GRACE: Duration = Duration::from_millis(500);
 
-/// A job that still runs, or that has left something behind that does.
+/// A job that still runs, or whose descendants do.
 #[derive(Debug)]
 pub struct LeftoverJob {
-    /// Its folder, below the run's.
+    /// Path of the job's folder, relative to the run directory.
     pub name: String,
     folder: PathBuf,
 }
 
-/// The jobs of a run that still run.
+/// Finds the jobs of a run that still run.
 ///
 /// # Errors
-/// When the disk does not let us look.
+/// When the run directory cannot be read.
 pub fn find_leftover_jobs(run: &RunDir) -> io::Result<Vec<LeftoverJob>> {
     let mut left = Vec::new();
-    // What they start knows its folder by a whole path.
+    // Processes of a job are marked with the absolute path of its folder.
     let evals = std::path::absolute(run.root())?.join("eval");
     for subject in list_names(&evals)? {
         for file in list_names(&evals.join(&subject))? {
@@ -61,7 +61,7 @@ fn list_names(folder: &Path) -> io::Result<Vec<String>> {
     entries.filter_map(|entry| entry.map(name).transpose()).collect()
 }
 
-/// Ends the jobs of submissions before this one: the worktree is its own.
+/// Ends the jobs of earlier submissions of the same subject, which share its worktree.
 pub(super) fn end_earlier_submissions(run: &RunDir, key: JobKey) -> io::Result<()> {
     let mut left = Vec::new();
     for submission in 1..key.submission {
@@ -74,21 +74,21 @@ pub(super) fn end_earlier_submissions(run: &RunDir, key: JobKey) -> io::Result<(
     withdraw_jobs(run, left).into_iter().try_for_each(|(_, ended)| ended)
 }
 
-/// A job that has a result has ended all that it ever started.
+/// Returns true if a job runs or has left processes; a job with a result has ended all of them.
 fn is_leftover(folder: &Path) -> io::Result<bool> {
     Ok(claim::is_held(folder)?
         || (JobResult::read(folder)?.is_none()
             && treebeam_process::has_marked_process(&super::job_marker(folder))))
 }
 
-/// Ends these jobs with all that they have started, and says of each whether it is gone.
+/// Ends these jobs with all their processes; returns for each whether that worked.
 #[must_use = "one may not have ended"]
 pub fn withdraw_jobs(run: &RunDir, jobs: Vec<LeftoverJob>) -> Vec<(LeftoverJob, io::Result<()>)> {
     let told = |job: LeftoverJob| {
         let told = limit::order_withdrawal(run.root(), &job.folder);
         (job, told)
     };
-    // All are told before the first one is waited for.
+    // All are withdrawn before the first wait, so that they end in parallel.
     let told: Vec<_> = jobs.into_iter().map(told).collect();
     let until = Instant::now() + JOB_END_TIMEOUT;
     let ended = |(job, told): (LeftoverJob, io::Result<()>)| {

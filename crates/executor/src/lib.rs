@@ -1,14 +1,15 @@
-//! The `local` executor: tests and sweeps as processes of this machine that go on without whoever started them.
+//! The `local` executor: runs tests and sweeps as local processes that outlive their runner.
 //!
 //! # Layout
-//! [`local`] is the runner's side: it starts jobs, finds those of a runner before, and says how
-//! each ended. [`job`] is the process of one job: it alone owns deadline, capture, kill and result.
-//! They share files in the submission's folder and nothing else: `spec` is what is to be done,
-//! `claim` is who does it, `limit` is how long that may take, `job_result` is what became of it.
-//! `stage` runs one command, `results` looks for the CSV, `inputs` links what git does not track,
-//! for agents too, [`protected`] sees whether anybody has changed what of that no candidate may, by
-//! a `listing`. [`user_baseline`] has results that are there already. [`InPlaceExecutor`] lets jobs
-//! run in the user's own worktree. `leftover_jobs` ends jobs whose run is to go.
+//! - Runner: [`local`] starts jobs, adopts those of an earlier runner, and reports how each ended;
+//!   [`mod@leftover_jobs`] ends jobs of a run that is removed.
+//! - Job process: [`job`] alone owns deadline, capture, kill and result; [`mod@stage`] runs one
+//!   command, [`mod@results`] takes the CSV.
+//! - Shared files in the submission's folder: [`mod@spec`] describes the job, [`mod@claim`] is its
+//!   lock, [`mod@limit`] its time limit, [`mod@job_result`] its result.
+//! - Inputs: [`protected`] detects changed inputs by a [`mod@listing`].
+//! - Other executors: [`user_baseline`] supplies existing results of the root, [`mod@in_place`]
+//!   runs jobs in the user's own worktree.
 
 mod claim;
 mod in_place;
@@ -45,10 +46,11 @@ use treebeam_core::measure::VariableName;
 use treebeam_process::PASSED_VARIABLES;
 use treebeam_process::TreeMarker;
 
-/// How long what is asked to end has until it is killed, where nobody says otherwise.
+/// Time between the request to end and the kill of a job, unless configured otherwise.
 pub const DEFAULT_JOB_GRACE: Duration = Duration::from_secs(5);
 
-/// The variables that commands get: what any program may know, and what the user names, as far as they are found.
+/// Returns the variables that commands get: the generally passed ones and those that the user
+/// names, if they are set.
 #[must_use]
 pub fn collect_variables(
     passed: &[VariableName],
@@ -58,7 +60,7 @@ pub fn collect_variables(
     names.filter_map(|name| Some((name.into(), find(name)?))).collect()
 }
 
-/// What all that a job starts is known by: its folder, which is no other job's.
+/// Returns the marker of all processes of a job: its folder, which no other job shares.
 fn job_marker(folder: &Path) -> TreeMarker {
     TreeMarker::new(folder)
 }

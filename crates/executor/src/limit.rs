@@ -1,6 +1,6 @@
-//! How long a job may take. Its file says so at first; whoever adopts the job may say otherwise, in another file beside the
-//! job's folder, where no sweep that clears its folder removes it, or that nobody wants it any more. The runner writes the
-//! file, the job's process reads it.
+//! Holds the time limit of a job, which may be changed or replaced by a withdrawal while it runs.
+//! The first limit is in the job's file. An adopting runner writes another file, an order, beside
+//! the job's folder, because a sweep may clear the folder; the job's process reads it.
 
 use serde::{Deserialize, Serialize};
 use std::cell::Cell;
@@ -10,27 +10,27 @@ use std::time::{Duration, Instant};
 use treebeam_store::atomic_file;
 use treebeam_store::record_file::{self, RecordKind};
 
-/// How often a job looks whether something else is said.
+/// Interval at which a job reads its order.
 const ORDER_POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// The longest document that is read.
+/// Maximum size of the order file, in bytes.
 const MAX_ORDER_BYTES: u64 = 1 << 10;
 
-/// What is said to a job.
+/// An order of a runner to a running job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum JobOrder {
-    /// It may take this long in all, or as long as it likes.
+    /// Total time that the job may take; `None` for no limit.
     Within(Option<Duration>),
-    /// Nobody wants it any more: it ends, and has no result.
+    /// The job must end without a result.
     Withdrawn,
 }
 
-/// The file that is about the job in this folder: `s1.limit` beside `s1`.
+/// Returns the path of a job's order file: `s1.limit` beside the folder `s1`.
 fn order_path(folder: &Path) -> PathBuf {
     folder.with_extension("limit")
 }
 
-/// Tells the job in this folder how long it may take in all; the file is begun in `scratch`.
+/// Orders a total time limit for the job in this folder; the file is first written in `scratch`.
 pub(super) fn order_timeout(
     scratch: &Path,
     folder: &Path,
@@ -39,7 +39,7 @@ pub(super) fn order_timeout(
     write_order(scratch, folder, JobOrder::Within(timeout))
 }
 
-/// Tells the job in this folder to end without a result.
+/// Orders the job in this folder to end without a result.
 pub(super) fn order_withdrawal(scratch: &Path, folder: &Path) -> io::Result<()> {
     write_order(scratch, folder, JobOrder::Withdrawn)
 }
@@ -52,13 +52,13 @@ fn write_order(scratch: &Path, folder: &Path, said: JobOrder) -> io::Result<()> 
     atomic_file::replace_from(scratch, &order_path(folder), |file| file.write_all(&text))
 }
 
-/// What was said to the job in this folder; nothing where nobody has, or it cannot be read.
+/// Reads the order to the job in this folder; `None` if there is none or it is unreadable.
 fn read_order(folder: &Path) -> Option<JobOrder> {
     let file = record_file::open_record(&order_path(folder), RecordKind::Lock).ok()?;
     serde_json::from_slice(&record_file::read_to_limit(file, MAX_ORDER_BYTES).ok()?).ok()
 }
 
-/// How long a job may take, as its own process knows it.
+/// Time limit of a job, as its own process knows it.
 pub(super) struct JobLimit<'a> {
     folder: &'a Path,
     begun: Instant,
@@ -67,7 +67,7 @@ pub(super) struct JobLimit<'a> {
 }
 
 impl<'a> JobLimit<'a> {
-    /// Of a job that has begun with this much time.
+    /// Creates the limit of a job that began at `begun` with this time limit.
     pub(super) const fn new(folder: &'a Path, begun: Instant, timeout: Option<Duration>) -> Self {
         Self {
             folder,
@@ -77,7 +77,7 @@ impl<'a> JobLimit<'a> {
         }
     }
 
-    /// How long all commands may take together, as far as that is known by now.
+    /// Returns the last known time limit of all commands together.
     pub(super) const fn timeout(&self) -> Option<Duration> {
         match self.order.get() {
             JobOrder::Within(timeout) => timeout,
@@ -85,12 +85,12 @@ impl<'a> JobLimit<'a> {
         }
     }
 
-    /// Whether nobody wants a result any more, as far as that is known by now.
+    /// Returns true if a withdrawal has been read.
     pub(super) fn is_withdrawn(&self) -> bool {
         self.order.get() == JobOrder::Withdrawn
     }
 
-    /// When all must be done.
+    /// Returns the time at which all commands must be done; reads a new order from time to time.
     pub(super) fn deadline(&self) -> Option<Instant> {
         if self.checked_at.get().elapsed() >= ORDER_POLL_INTERVAL {
             self.checked_at.set(Instant::now());

@@ -1,13 +1,13 @@
-//! A list of input files, each with the digest of what is in it. Its bytes are what is recorded, so that a later process can
-//! say which file is another one.
+//! Stores a list of input files with the digest of each. The bytes of the list are recorded, so
+//! that a later process can name the changed files.
 
 use std::collections::BTreeMap;
 use treebeam_core::id::Sha256;
 
-/// Characters of a digest in text.
+/// Length of a digest in text.
 const DIGEST_CHARS: usize = 64;
 
-/// The digest of each file, by the bytes of its path in the repository.
+/// Digests of files by the bytes of their paths in the repository.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct InputListing(BTreeMap<Vec<u8>, Sha256>);
 
@@ -24,7 +24,7 @@ impl InputListing {
         self.0.contains_key(name)
     }
 
-    /// The paths, in order, each with its digest.
+    /// Serialises the list: the sorted paths, each with its digest.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let mut text = Vec::new();
         for (name, digest) in &self.0 {
@@ -34,7 +34,7 @@ impl InputListing {
         text
     }
 
-    /// Reads what [`Self::to_bytes`] has written; nothing where it is something else.
+    /// Parses the output of [`Self::to_bytes`]; returns `None` if it is anything else.
     pub(super) fn parse(mut bytes: &[u8]) -> Option<Self> {
         let mut listing = Self::default();
         while !bytes.is_empty() {
@@ -51,7 +51,7 @@ impl InputListing {
         Sha256::hash_bytes(&self.to_bytes())
     }
 
-    /// The paths that are in only one of the two, or not the same in both.
+    /// Returns the paths that are in only one of the lists, or whose digests differ.
     pub(super) fn differing_paths(&self, now: &Self) -> Vec<String> {
         let changed = self.0.iter().filter(|(name, digest)| now.0.get(*name) != Some(*digest));
         let new = now.0.iter().filter(|(name, _)| !self.0.contains_key(*name));

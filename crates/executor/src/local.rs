@@ -1,5 +1,6 @@
-//! The runner's side of the `local` executor. Whether a job lives is what its lock says, how it ended what its result
-//! says; a result counts only once the lock is free.
+//! Starts, adopts and polls jobs of the `local` executor from the runner's side. A job lives as
+//! long as its lock is held, and ended as its result says; a result counts only once the lock is
+//! free.
 
 use super::claim::{self, JobClaim};
 use super::job_result::JobResult;
@@ -23,60 +24,61 @@ use treebeam_run::port::{Executor, JobEnd, JobExit, JobKey, PortError, SweepJob}
 use treebeam_store::RunDir;
 use treebeam_store::record_file::{self, RecordKind};
 
-/// What the job's own process complains of.
+/// Name of the log of the job's own process.
 const JOB_LOG_FILE: &str = "job.log";
-/// The most that is read of that, and how much of it is shown.
+/// Maximum bytes read of that log, and maximum characters of it in a message.
 const MAX_JOB_LOG_BYTES: u64 = 1 << 20;
 const MAX_SHOWN_CHARS: usize = 400;
-/// How often jobs are looked at.
+/// Maximum interval at which jobs are polled.
 const JOB_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How jobs are done on this machine.
+
+/// Settings of the local executor.
 #[derive(Clone, Debug)]
 pub struct LocalExecutorConfig {
-    /// The program whose command `job` does a job: treebeam itself.
+    /// Program that runs a job by its command `job`: treebeam itself.
     pub program: PathBuf,
-    /// The run.
+    /// Run that the jobs belong to.
     pub run: RunId,
-    /// Where it lies.
+    /// Directory of the run.
     pub run_dir: RunDir,
-    /// The top level of the repository, where inputs are.
+    /// Top folder of the repository, which has the inputs.
     pub repository: PathBuf,
-    /// Where all commands run, where that is not in the run's own worktrees.
+    /// Folder in which all commands run; `None` for the run's own worktrees.
     pub worktree: Option<PathBuf>,
-    /// What is run.
+    /// Commands and their settings.
     pub measure: MeasureSettings,
-    /// How long what is asked to end has until it is killed.
+    /// Time between the request to end and the kill of a command.
     pub grace: Duration,
-    /// All variables that the commands get.
+    /// Environment variables of the commands.
     pub variables: Vec<(OsString, OsString)>,
 }
 
-/// Does jobs as processes of this machine.
+/// An executor that runs jobs as processes of this machine.
 #[derive(Debug)]
 pub struct LocalExecutor {
     local: LocalExecutorConfig,
-    /// Jobs whose end was not said.
+    /// Jobs whose end has not been reported.
     jobs: Mutex<BTreeMap<JobKey, WatchedJob>>,
 }
 
-/// A job whose end is waited for.
+/// A job whose end is awaited.
 #[derive(Debug)]
 enum WatchedJob {
-    /// Our own child.
+    /// A job started as a child of this process.
     OwnChild(Child),
-    /// Started by another process.
+    /// A job that this process did not start; its lock tells whether it lives.
     HeldElsewhere,
 }
 
 impl LocalExecutor {
-    /// An executor for one run.
+    /// Creates an executor for one run.
     #[must_use]
     pub fn new(local: LocalExecutorConfig) -> Self {
         Self { local, jobs: Mutex::default() }
     }
 
-    /// Whether there is a job whose end was not said.
+    /// Returns true if the end of a job has not been reported yet.
     pub(super) fn is_busy(&self) -> bool {
         !self.lock_jobs().is_empty()
     }
@@ -89,7 +91,7 @@ impl LocalExecutor {
         self.local.run_dir.file_path(&path::submission_folder(key.subject, key.submission))
     }
 
-    /// Starts a job where nobody has before.
+    /// Starts a job unless it was started before.
     fn start_job(&self, job: &SweepJob) -> io::Result<WatchedJob> {
         let folder = self.job_folder(job.key);
         fs::create_dir_all(&folder)?;
@@ -108,7 +110,7 @@ impl LocalExecutor {
         program.detach(claim, complaints).map(WatchedJob::OwnChild)
     }
 
-    /// The processes of jobs that we have started ourselves.
+    /// Returns the process ids of the jobs that this process has started.
     fn child_pids(&self) -> Vec<u32> {
         let ours = |watched: &WatchedJob| match watched {
             WatchedJob::OwnChild(child) => Some(child.id()),
@@ -117,7 +119,7 @@ impl LocalExecutor {
         self.lock_jobs().values().filter_map(ours).collect()
     }
 
-    /// Those that have ended.
+    /// Returns the ends of the jobs that have ended, and stops watching these jobs.
     fn collect_ended(&self) -> io::Result<Vec<JobEnd>> {
         let mut jobs = self.lock_jobs();
         let mut ended = Vec::new();
@@ -131,7 +133,8 @@ impl LocalExecutor {
         ended.into_iter().map(|key| self.read_job_end(key)).collect()
     }
 
-    /// A child of ours is buried here; one that dies before it is a job has let go of the lock.
+    /// Returns true if a job has ended. Reaps a child of ours, which has released its lock even if
+    /// it died before it became a job.
     fn has_ended(&self, key: JobKey, watched: &mut WatchedJob) -> io::Result<bool> {
         match watched {
             WatchedJob::OwnChild(child) => Ok(child.try_wait()?.is_some()),
@@ -139,7 +142,7 @@ impl LocalExecutor {
         }
     }
 
-    /// How a job ended whose process is gone.
+    /// Returns how a job ended whose process is gone.
     fn read_job_end(&self, key: JobKey) -> io::Result<JobEnd> {
         let folder = self.job_folder(key);
         if let Some(outcome) = JobResult::read(&folder)? {
@@ -150,8 +153,8 @@ impl LocalExecutor {
         Ok(JobEnd::new(key, JobExit::Lost { message }))
     }
 
-    /// Whether a job is done by a process that lives, which then knows how long it may take in all, or has a result. What is
-    /// left of any other is ended.
+    /// Returns true if a live process runs the job, which then gets this time limit, or if it has a
+    /// result. Otherwise ends what is left of it.
     fn adopt_job(&self, key: JobKey, timeout: Option<Duration>) -> io::Result<bool> {
         let folder = self.job_folder(key);
         if claim::is_held(&folder)? {
@@ -165,6 +168,7 @@ impl LocalExecutor {
     }
 }
 
+
 fn read_job_log(folder: &Path) -> String {
     let path = folder.join(JOB_LOG_FILE);
     let opened = record_file::open_record(&path, RecordKind::Log);
@@ -177,7 +181,7 @@ fn read_job_log(folder: &Path) -> String {
 }
 
 impl LocalExecutorConfig {
-    /// All that the process of a job must know.
+    /// Builds the description of a job for its process.
     fn build_spec(&self, job: &SweepJob) -> JobSpec {
         let MeasureSettings {
             setup_command, test_command, test_cwd, sweep_command, sweep_cwd, ..
@@ -197,7 +201,7 @@ impl LocalExecutorConfig {
             let command: treebeam_core::measure::CommandLine = command?;
             Some(JobCommand { stage, parts: command.to_argv(), cwd })
         };
-        // They lie there already.
+        // In the repository itself, the inputs exist already.
         let linked = self.worktree.as_ref() != Some(&self.repository);
         let inputs = if linked { self.measure.inputs.as_slice() } else { &[] };
         let names = self.variables.iter().filter_map(|(name, _)| name.to_str());

@@ -1,6 +1,7 @@
-//! The inputs: files that git does not track, that sweeps are given as links, and that no candidate may change. What they
-//! are, as one list with its digest, and which of them are others since. Reads only, and content only of what the system says
-//! was changed. Links in an input are known by where they lead and not followed: what lies outside is no input.
+//! Lists the run's inputs with a digest, and detects which of them were changed. Inputs are files
+//! that git does not track, that sweeps get as links, and that no candidate may change. It only
+//! reads, and reads content only of files whose metadata changed. Links in an input are compared by
+//! their target and not followed: files outside of an input do not belong to it.
 
 use super::job_result::is_file_within;
 use super::listing::InputListing;
@@ -23,50 +24,50 @@ use treebeam_git::{FileStamp, file_stamp};
 use treebeam_run::port::{InputFiles, InputList, PortError};
 use treebeam_store::{RunDir, copy_and_digest};
 
-/// Where Python puts what it makes of the code that it reads, whoever wrote that.
+/// Folder in which Python caches compiled code.
 const PYTHON_CACHE: &str = "__pycache__";
-/// Endings of such files elsewhere.
+/// Suffixes of compiled Python files outside of that folder.
 const COMPILED_SUFFIXES: [&str; 2] = [".pyc", ".pyo"];
-/// What a virtual environment has in its folder.
+/// Names of files or folders that mark a virtual environment.
 const VENV_MARKER_NAMES: [&str; 2] = ["pyvenv.cfg", "conda-meta"];
-/// Of larger files size and time are compared, not the content.
+/// Size above which files are compared by size and time instead of content, in bytes.
 const MAX_READ_BYTES: u64 = 1 << 30;
-/// No longer list of inputs is read, in bytes.
+/// Maximum size of a recorded list of inputs, in bytes.
 const MAX_LIST_BYTES: u64 = 1 << 30;
-/// A file that was changed less than this ago may be changed again without its times telling.
+/// Age below which a file may change again without a change of its times.
 const MIN_SETTLED_AGE: Duration = Duration::from_secs(2);
 
 /// The protected inputs of a run.
 #[derive(Debug)]
 pub struct ProtectedInputs {
-    /// The top level of the repository.
+    /// Top folder of the repository.
     top: PathBuf,
     inputs: Vec<WorktreePath>,
     protected: ProtectedPaths,
-    /// The run whose record has the list of them.
+    /// Run whose record contains the list of the inputs.
     run: Option<RunDir>,
     cache: Mutex<InputCache>,
 }
 
-/// What this process has seen.
+/// Digests and lists that this process has computed.
 #[derive(Debug, Default)]
 struct InputCache {
-    /// Digests of files, with what the system said of each when it was read.
+    /// Digests of files, with the stamp of each file when it was read.
     read: BTreeMap<OsString, (FileStamp, Sha256)>,
-    /// All of them as they were at a fingerprint.
+    /// Last list of inputs, with the digest of the list.
     seen: Option<(Sha256, InputListing)>,
 }
 
 /// A file of an input.
 struct FoundInput {
     path: PathBuf,
-    /// Whether its size and time stand for its content.
+    /// True if the file is compared by size and time.
     by_time: bool,
-    /// Whether they do where it is large.
+    /// True if the file is compared by size and time when it is larger than [`MAX_READ_BYTES`].
     may_be_large: bool,
 }
 
-/// The files of all inputs, by path in the repository.
+/// Files of all inputs, by path in the repository.
 type FoundInputs = BTreeMap<OsString, FoundInput>;
 
 /// A folder of an input that is to be walked.
@@ -77,7 +78,7 @@ struct InputFolder {
 }
 
 impl ProtectedInputs {
-    /// Those of a run in the repository whose top level this is.
+    /// Selects the inputs of a run in the repository with this top folder.
     ///
     /// # Errors
     /// When a pattern of `protect` is no glob.
@@ -87,16 +88,16 @@ impl ProtectedInputs {
         Ok(Self { top, inputs, protected, run: None, cache: Mutex::default() })
     }
 
-    /// The same inputs, with the list that is recorded in this run.
+    /// Sets the run whose record contains the list of the inputs.
     #[must_use]
     pub fn recorded_in(self, run: RunDir) -> Self {
         Self { run: Some(run), ..self }
     }
 
-    /// Whether no glob of `protect` matches one of them.
+    /// Returns true if no glob of `protect` matches an input.
     ///
     /// # Errors
-    /// When a folder in which there may be one cannot be read.
+    /// When a folder that may contain a match cannot be read.
     pub fn is_empty(&self) -> Result<bool, PortError> {
         Ok(self.find_inputs(InputScope::Protected)?.is_empty())
     }
@@ -105,7 +106,7 @@ impl ProtectedInputs {
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What each wanted one is now.
+    /// Returns the present digest of each wanted input.
     fn digest_inputs(
         &self,
         scope: InputScope,
@@ -133,12 +134,12 @@ impl ProtectedInputs {
         Ok(listing)
     }
 
-    /// Where each of them lies.
+    /// Returns the path of each input file.
     fn find_inputs(&self, scope: InputScope) -> Result<FoundInputs, PortError> {
         let mut found = FoundInputs::new();
         for input in &self.inputs {
             let name = OsString::from(input.as_str());
-            // The input itself may be a link: what it leads to is what sweeps are given.
+            // The input itself may be a link: sweeps get what it leads to.
             match self.top.join(input.as_str()).canonicalize() {
                 Ok(path) if path.is_dir() => {
                     self.walk_folder(
@@ -160,7 +161,7 @@ impl ProtectedInputs {
         Ok(found)
     }
 
-    /// Adds those in a folder, and in its folders.
+    /// Adds the files of a folder and of its subfolders.
     fn walk_folder(
         &self,
         scope: InputScope,
@@ -193,7 +194,7 @@ impl ProtectedInputs {
         Ok(())
     }
 
-    /// Whether there may be files in a folder of an input that are looked at.
+    /// Returns true if a folder of an input may contain files that are compared.
     fn is_walked(&self, scope: InputScope, input: &OsStr, folder: &OsStr) -> bool {
         let is_wanted = scope == InputScope::All && !is_in_cache(input, Path::new(folder));
         is_wanted || self.protected.can_cover_below(&folder.to_string_lossy())
@@ -206,7 +207,7 @@ impl ProtectedInputs {
         self.covers(name) || (scope == InputScope::All && !is_compiled() && !in_cache())
     }
 
-    /// Whether a folder that cannot be read is left out, as no candidate can read it either.
+    /// Returns true if an unreadable folder is skipped, because candidates cannot read it either.
     fn may_be_skipped(&self, scope: InputScope, folder: &OsStr, error: &io::Error) -> bool {
         scope == InputScope::All
             && error.kind() == io::ErrorKind::PermissionDenied
@@ -217,13 +218,13 @@ impl ProtectedInputs {
         self.protected.covers(&name.to_string_lossy())
     }
 
-    /// When the root's own sweep was begun; nothing where there was none.
+    /// Returns when the root's own sweep began; `None` if there was none.
     fn root_sweep_start(&self, root_job: &RunPath) -> Option<Duration> {
         let job = self.run.as_ref()?.file_path(root_job).join(JOB_SPEC_FILE);
         fs::symlink_metadata(job).ok().map(|found| system::changed_at(&found))
     }
 
-    /// The recorded list with this digest.
+    /// Reads the recorded list and checks its digest.
     fn read_recorded(&self, sha256: &Sha256) -> Result<InputListing, PortError> {
         let path = path::root_inputs_file();
         let gone = || {
@@ -239,7 +240,8 @@ impl ProtectedInputs {
         InputListing::parse(&bytes).filter(|_| same).ok_or_else(gone)
     }
 
-    /// Which of those that a glob of `protect` matches are others, as far as that is known.
+    /// Returns the protected inputs that changed since this digest, or `None` if none did. The
+    /// names are empty if this process has not seen the earlier list.
     fn changed_protected(&self, since: &Sha256) -> Result<Option<Vec<String>>, PortError> {
         let mut memory = self.lock_cache();
         let now = self.digest_inputs(InputScope::Protected, &mut memory, |_, _| true)?;
@@ -252,7 +254,8 @@ impl ProtectedInputs {
         Ok(Some(then.map_or_else(Vec::new, |(_, then)| then.differing_paths(&now))))
     }
 
-    /// Which of those that were listed are others, and which are new that a glob of `protect` matches.
+    /// Returns the recorded inputs that changed and the new inputs that a glob of `protect`
+    /// matches, or `None` without any.
     fn changed_listed(&self, since: &Sha256) -> Result<Option<Vec<String>>, PortError> {
         let mut memory = self.lock_cache();
         let then = match memory.seen.take() {
@@ -268,19 +271,19 @@ impl ProtectedInputs {
     }
 }
 
-/// Whether a folder is a cache below an input, or lies in one. An input that is itself called like a cache is what the user
-/// wants sweeps to read.
+/// Returns true if a folder is in a cache below an input. An input that is itself named like a
+/// cache is not one: the user wants sweeps to read it.
 fn is_in_cache(input: &OsStr, folder: &Path) -> bool {
     folder.strip_prefix(input).is_ok_and(|below| below.iter().any(is_cache))
 }
 
-/// Whether a folder of this name holds what programs write for themselves.
+/// Returns true if a folder of this name holds files that programs cache for themselves.
 fn is_cache(name: &OsStr) -> bool {
     let name = name.to_string_lossy().to_ascii_lowercase();
     matches!(&*name, PYTHON_CACHE | "cache" | ".cache") || name.ends_with("_cache")
 }
 
-/// What is in a folder, and whether it is one itself. A folder that is gone has nothing in it.
+/// Returns the entries of a folder (name, path, whether it is a folder); none if it is gone.
 fn list_folder(folder: &OsStr, path: &Path) -> io::Result<Vec<(OsString, PathBuf, bool)>> {
     let listed = fs::read_dir(path).and_then(|entries| {
         let entry = |entry: fs::DirEntry| {
@@ -303,7 +306,7 @@ fn unreadable_input(name: &OsStr, error: io::Error) -> PortError {
 }
 
 impl InputCache {
-    /// What is in a file, or where a link leads. Nothing else is opened.
+    /// Returns the digest of a file's content or of a link's target. Nothing else is opened.
     fn digest_file(&mut self, name: &OsStr, input: &FoundInput) -> io::Result<Sha256> {
         let path = &input.path;
         let found = fs::symlink_metadata(path)?;
@@ -331,14 +334,14 @@ impl InputCache {
     }
 }
 
-/// What stands for the content of a file that is not read.
+/// Returns a digest of size and time, for files that are not read.
 fn digest_size_and_time(found: &Metadata) -> Sha256 {
     let time = found.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     let nanos = time.unwrap_or_default().as_nanos();
     Sha256::hash_bytes(format!("size and time\0{} {nanos}", found.len()).as_bytes())
 }
 
-/// Whether its times would tell if it was changed from now on.
+/// Returns true if any change from now on would change the file's times.
 fn is_settled(found: &Metadata) -> bool {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     system::changed_at(found) + MIN_SETTLED_AGE <= now
@@ -348,7 +351,7 @@ impl InputFiles for ProtectedInputs {
     fn list_inputs(&self, root_job: &RunPath) -> Result<Option<InputList>, PortError> {
         let mut memory = self.lock_cache();
         let begun = self.root_sweep_start(root_job);
-        // What the root's own sweep has written, candidates' sweeps may write too.
+        // A file that the root's own sweep has written may also be written by candidates' sweeps.
         let wanted = |name: &OsStr, path: &Path| {
             let changed_at = || fs::symlink_metadata(path).map(|found| system::changed_at(&found));
             let is_older = |begun| changed_at().is_ok_and(|at| at <= begun);
@@ -410,7 +413,7 @@ mod tests {
         }
     }
 
-    /// The digest that an older run has on record.
+    /// Returns the digest in the form that an older run has recorded.
     fn fingerprint(inputs: &ProtectedInputs) -> Result<RecordedInputs, PortError> {
         let listing =
             inputs.digest_inputs(InputScope::Protected, &mut inputs.lock_cache(), |_, _| true)?;
@@ -419,7 +422,7 @@ mod tests {
         Ok(RecordedInputs { sha256, scope: InputScope::Protected })
     }
 
-    /// A run whose root's sweep has begun now, and all that is recorded of its inputs after `sweep`.
+    /// Creates a run whose root's sweep begins now, and records its inputs after `sweep`.
     fn listed(
         inputs: ProtectedInputs,
         run: &Path,
@@ -478,7 +481,7 @@ mod tests {
         Ok(())
     }
 
-    /// Only what the user has not named is left out as a cache.
+    /// Cache names only count below an input, not in the name of the input itself.
     #[test]
     fn an_input_that_is_called_like_a_cache_is_one_all_the_same() -> Outcome {
         for input in ["cache", ".cache", "data_cache", "Data_Cache/raw", "data_cache/raw/a.csv"] {
@@ -614,7 +617,7 @@ mod tests {
             touch(&field)?;
             let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
             assert_eq!(inputs.find_changed_inputs(&since)?, Some(names));
-            // Who has not seen them before cannot know.
+            // A process that has not seen them before cannot name them.
             assert_eq!(field.inputs(&["data/**"])?.find_changed_inputs(&since)?, Some(Vec::new()));
             drop(fs::remove_dir_all(field.path("data")));
             fs::create_dir_all(field.path("data/raw"))?;
@@ -638,7 +641,7 @@ mod tests {
         Ok(())
     }
 
-    /// A file that was not changed lately is read once.
+    /// Only a file that was changed lately is read again.
     #[test]
     fn content_is_read_again_only_where_it_may_have_changed() -> Outcome {
         let field = Field::new()?;

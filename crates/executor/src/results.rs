@@ -1,5 +1,6 @@
-//! The results of a sweep: one regular file, of a size that can be handled, that the sweep itself has written. Looked at
-//! only when all that the sweep has started is gone, so that nobody changes it any more. What is in it is not its business.
+//! Finds and takes the results of a sweep: one regular file of limited size, written by that sweep.
+//! They are taken when all processes of the sweep are gone, so that nothing can change them. It
+//! does not look into them.
 
 use super::job_result::{MAX_RESULTS_CSV_BYTES, ResultsFile};
 use super::system;
@@ -12,15 +13,15 @@ use treebeam_core::path;
 use treebeam_git::file_stamp;
 use treebeam_store::atomic_file;
 
-/// Where a sweep may have written its results.
+/// Paths at which a sweep may have written its results.
 pub(super) struct ResultsPlaces<'a> {
-    /// The fresh folder of the submission.
+    /// Fresh folder of the submission.
     pub(super) folder: &'a Path,
     pub(super) worktree: &'a Path,
     pub(super) results_csv: Option<&'a WorktreePath>,
 }
 
-/// Why there are no results.
+/// Kind and message of missing or unusable results.
 pub(super) type MissingResults = (FailureKind, String);
 
 impl ResultsPlaces<'_> {
@@ -28,7 +29,7 @@ impl ResultsPlaces<'_> {
         self.folder.join(path::RESULTS_CSV)
     }
 
-    /// Removes whatever is there before the sweep begins: it is not the sweep's.
+    /// Removes old results before the sweep begins.
     pub(super) fn remove_old(&self) -> io::Result<()> {
         remove_entry(&self.own_path())?;
         match self.results_csv {
@@ -39,7 +40,7 @@ impl ResultsPlaces<'_> {
         }
     }
 
-    /// Takes the results, which lie in the folder then, and are on disk.
+    /// Takes the results; they are then in the submission's folder and synced.
     pub(super) fn take_results(&self) -> Result<ResultsFile, MissingResults> {
         let own = self.own_path();
         if let (Err(_), Some(named)) = (fs::symlink_metadata(&own), self.results_csv) {
@@ -75,7 +76,7 @@ impl ResultsPlaces<'_> {
         copy().map_err(|error| unreadable_results(name, &error))
     }
 
-    /// Whether no link leads to the folder of this path.
+    /// Returns true if no folder above this path is a link.
     fn is_link_free(&self, named: &WorktreePath) -> bool {
         let place = self.worktree.join(named.as_str());
         let parts = place.ancestors().skip(1).take_while(|above| *above != self.worktree);
@@ -89,7 +90,7 @@ fn unreadable_results(name: &str, error: &io::Error) -> MissingResults {
     (FailureKind::Results, format!("the results `{name}` cannot be read: {error}"))
 }
 
-/// Where results would have been found.
+/// Returns a hint at where results are expected.
 fn missing_results_hint(name: &str) -> &'static str {
     if name == path::RESULTS_CSV {
         ": they belong into the file that `$AGENTIC_RESULTS_CSV` names, or `results_csv` says where they are"
@@ -98,7 +99,7 @@ fn missing_results_hint(name: &str) -> &'static str {
     }
 }
 
-/// Whether something can be results, without opening it: opening a pipe waits.
+/// Checks that a file can be results, without opening it: opening a pipe would block.
 fn check_results_file(file: &Path, name: &str) -> Result<(), MissingResults> {
     let found = match fs::symlink_metadata(file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -125,7 +126,7 @@ fn check_results_file(file: &Path, name: &str) -> Result<(), MissingResults> {
     Err((FailureKind::Results, format!("the results `{name}` are {wrong}")))
 }
 
-/// Removes whatever has this name, be it a folder. Links are not followed.
+/// Removes a file, link or folder of this name. Links are not followed.
 pub(super) fn remove_entry(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

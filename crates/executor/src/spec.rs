@@ -1,5 +1,5 @@
-//! What a job is to do, as a file in its folder. It holds no value of a variable: those are in the environment that the
-//! job's process is started with. Where the run lies follows from where the file lies.
+//! Describes a job in a file in its folder. It contains no values of variables: those are in the
+//! environment of the job's process. The run directory follows from the path of the file.
 
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
@@ -14,49 +14,49 @@ use treebeam_store::{RunDir, atomic_file};
 
 pub(super) use treebeam_run::port::JobStage;
 
-/// The name of the file.
+/// Name of the job's file.
 pub const JOB_SPEC_FILE: &str = "job.json";
 
-/// The only version that there is.
+/// Version of the format, the only one so far.
 const JOB_SPEC_VERSION: u32 = 1;
 
-/// A job.
+/// A job's description, the content of `job.json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct JobSpec {
     pub(super) version: u32,
-    /// Its name, for people.
+    /// Name of the job, for people.
     pub(super) job: String,
     pub(super) run: RunId,
     pub(super) subject: SweepSubject,
     pub(super) submission: u32,
     pub(super) commit: Commit,
     pub(super) worktree: RunPath,
-    /// The user's own worktree, where the commands run instead.
+    /// User's own worktree, in which the commands run instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) in_place: Option<PathBuf>,
-    /// What is run, in this order.
+    /// Commands, in order.
     pub(super) commands: Vec<JobCommand>,
-    /// Where a sweep that does not heed the variables writes its results.
+    /// Path of the results of a sweep that ignores the variables for its output.
     pub(super) results_csv: Option<WorktreePath>,
-    /// What the worktree needs that git does not track: where it is, and where it goes.
+    /// Untracked inputs: path in the repository, and path of the link in the worktree.
     pub(super) inputs: Vec<(PathBuf, WorktreePath)>,
     pub(super) sweep_config_limit: Option<u32>,
-    /// The variables that the commands get, by name.
+    /// Names of the variables that the commands get.
     pub(super) variables: Vec<String>,
     pub(super) times: JobTimes,
 }
 
-/// One of a job's commands.
+/// A command of a job.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct JobCommand {
     pub(super) stage: JobStage,
-    /// The program and its arguments.
+    /// Program and arguments.
     pub(super) parts: Vec<String>,
-    /// Where it runs, below the worktree.
+    /// Working directory, relative to the worktree.
     pub(super) cwd: Option<WorktreePath>,
 }
 
-/// How long a job may take, and how long what is asked to end has until it is killed.
+/// Time limit of a job, and time between the request to end and the kill.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct JobTimes {
     pub(super) timeout: Option<Duration>,
@@ -64,7 +64,7 @@ pub(super) struct JobTimes {
 }
 
 impl JobSpec {
-    /// A job without commands.
+    /// Creates a job without commands.
     pub(super) fn new(run: RunId, subject: SweepSubject, submission: u32, commit: Commit) -> Self {
         Self {
             version: JOB_SPEC_VERSION,
@@ -84,13 +84,13 @@ impl JobSpec {
         }
     }
 
-    /// Puts the file into the job's folder, whole.
+    /// Writes the file into the job's folder, atomically.
     pub(super) fn write(&self, folder: &Path) -> io::Result<()> {
         let text = serde_json::to_vec_pretty(self)?;
         atomic_file::replace_file(&folder.join(JOB_SPEC_FILE), |file| file.write_all(&text))
     }
 
-    /// Reads the file, and says in which folder and which run it lies.
+    /// Reads the file; returns it with its folder and its run directory.
     pub(super) fn read(path: &Path) -> io::Result<(Self, PathBuf, RunDir)> {
         let path = std::path::absolute(path)?;
         let wrong = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
@@ -102,7 +102,7 @@ impl JobSpec {
         if spec.version != JOB_SPEC_VERSION {
             return Err(wrong("it is of another version of treebeam"));
         }
-        // `<run>/eval/<subject>/s<n>/job.json`
+        // The path is `<run>/eval/<subject>/s<n>/job.json`.
         let folder = path.parent().ok_or_else(|| wrong("it lies in no folder"))?;
         let run = folder.ancestors().nth(3).ok_or_else(|| wrong("it lies in no run"))?;
         Ok((spec, folder.to_owned(), RunDir::new(run)))

@@ -1,4 +1,4 @@
-//! One command of a job: where it runs, what it knows, what it says, and how that is told.
+//! Runs one command of a job: working directory, environment, log, and the report of its end.
 
 use super::job_result::{JobFailure, StageRecord};
 use super::limit::JobLimit;
@@ -18,14 +18,14 @@ use treebeam_run::port;
 use treebeam_store::RunDir;
 use treebeam_store::record_file::{self, RecordKind};
 
-/// How much of the beginning and of the end of an output is kept.
+/// Bytes kept of the beginning and of the end of an output.
 const LOG_HEAD_BYTES: usize = 4 << 20;
 const LOG_TAIL_BYTES: usize = 1 << 20;
-/// How many characters of the end stand in the result, and in its message.
+/// Maximum characters of the output's end in the result and in its message.
 const MAX_TAIL_CHARS: usize = 4_000;
 const MAX_MESSAGE_CHARS: usize = 1_000;
 
-/// Where the commands of a job run.
+/// Runs the commands of a job.
 pub(super) struct StageRunner<'a> {
     pub(super) spec: &'a JobSpec,
     pub(super) folder: &'a Path,
@@ -39,7 +39,7 @@ impl StageRunner<'_> {
         self.spec.in_place.clone().unwrap_or_else(own)
     }
 
-    /// Runs a command, and all that it started is gone then.
+    /// Runs a command, and ends all processes that it started.
     pub(super) fn run_command(
         &self,
         command: &JobCommand,
@@ -120,7 +120,7 @@ impl StageRunner<'_> {
             .in_tree(whole))
     }
 
-    /// What the commands know: the variables that they were promised, and where to put their results.
+    /// Returns the variables of the commands: those that the run passes, and the paths for results.
     fn stage_variables(&self) -> Vec<(OsString, OsString)> {
         let spec = self.spec;
         let passed = spec.variables.iter();
@@ -141,14 +141,16 @@ impl StageRunner<'_> {
         all
     }
 
-    /// A file that was not there before: what a command before this one put in its place may lead elsewhere.
+    /// Creates a new log. An existing file is removed first: an earlier command may have put a link
+    /// in its place.
     fn create_log(&self, stage: JobStage) -> io::Result<File> {
         let path = self.folder.join(stage.log_file());
         remove_entry(&path)?;
         File::options().write(true).create_new(true).open(path)
     }
 
-    /// The end of what a command said that was ended. Opening a pipe that it put in place of its log would wait.
+    /// Reads the end of the log of a command that was ended. Does not open a pipe that the command
+    /// put in its place, as that would block.
     fn read_log_tail(&self, stage: JobStage) -> String {
         let path = self.folder.join(stage.log_file());
         let read = || -> io::Result<Vec<u8>> {
@@ -195,7 +197,8 @@ fn append_tail(message: &str, told: &str) -> String {
     }
 }
 
-/// The end of an output as text: what is no text, and what would move a terminal's cursor, is shown as a mark.
+/// Returns the end of an output as text; invalid bytes and control characters, which could move a
+/// terminal's cursor, are replaced by a mark.
 fn render_tail(output: &CapturedOutput, most: usize) -> String {
     let from = output.bytes.len().saturating_sub(most * 4);
     let text = String::from_utf8_lossy(output.bytes.get(from..).unwrap_or_default());

@@ -1,4 +1,4 @@
-//! What a job needs of Unix alone.
+//! Reads file metadata and checks the standard input on Unix.
 
 use std::fs::{self, File};
 use std::io;
@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::Duration;
 
-/// When anything of a file was last changed, in Unix time.
+/// Returns the last change of a file or its metadata, in Unix time.
 pub(super) fn changed_at(found: &fs::Metadata) -> Duration {
     let time = |seconds: i64, nanos: i64| {
         let (seconds, nanos) = (u64::try_from(seconds), u32::try_from(nanos));
@@ -17,12 +17,12 @@ pub(super) fn changed_at(found: &fs::Metadata) -> Duration {
     time(found.ctime(), found.ctime_nsec()).max(content)
 }
 
-/// How many names a file has.
+/// Returns the number of hard links of a file.
 pub(super) fn hard_link_count(found: &fs::Metadata) -> u64 {
     found.nlink()
 }
 
-/// Whether this file is our standard input: whoever started us has given us its lock with it.
+/// Returns true if this file is our standard input: then its lock was inherited with it.
 pub(super) fn is_standard_input(file: &Path) -> bool {
     let held = io::stdin().as_fd().try_clone_to_owned().map(File::from);
     let held = held.and_then(|file| file.metadata());

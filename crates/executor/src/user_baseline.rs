@@ -1,5 +1,6 @@
-//! A root that was measured before: its results lie in a file of the user's, which is taken in where the root's sweep
-//! would have written its own, and called what it is. Every other job is somebody else's.
+//! Supplies existing results of the user's as the result of the root's sweep. The user's file is
+//! copied to where the root's sweep would have written, and recorded as what it is. All other jobs
+//! are passed on to another executor.
 
 use super::job_result::JobResult;
 use std::fs;
@@ -14,30 +15,30 @@ use treebeam_run::port::{Executor, JobEnd, JobExit, JobKey, PortError, SweepJob}
 use treebeam_store::input;
 use treebeam_store::{RunDir, atomic_file};
 
-/// Results that are there already.
+/// Existing results of the root.
 #[derive(Clone, Debug)]
 pub struct UserBaseline {
-    /// Where the run lies.
+    /// Directory of the run.
     pub run: RunDir,
-    /// The repository's top, which paths of the user's begin at.
+    /// Top folder of the repository, to which the user's paths are relative.
     pub top: PathBuf,
-    /// The root's results; none: its sweep is run.
+    /// Results of the root; `None` if its sweep is to be run.
     pub results: Option<UserPath>,
-    /// What candidates are compared with as the root's, if not the same.
+    /// Results that candidates are compared with as the root's, if not `results`.
     pub root: Option<UserPath>,
 }
 
-/// An executor that knows how the root's sweep ends.
+/// An executor that takes the root's results from the user.
 #[derive(Debug)]
 pub struct UserBaselineExecutor<E> {
     executor: E,
     baseline: UserBaseline,
-    /// Ends that were not said.
+    /// Ends of jobs that have not been reported.
     ends: Mutex<Vec<JobEnd>>,
 }
 
 impl<E: Executor> UserBaselineExecutor<E> {
-    /// The same executor, with these results for the root.
+    /// Wraps an executor, with these results for the root.
     #[must_use]
     pub const fn new(executor: E, given: UserBaseline) -> Self {
         Self { executor, baseline: given, ends: Mutex::new(Vec::new()) }
