@@ -1,5 +1,5 @@
-//! The dry agent: idea texts and diffs, made up from the seed and the question. The diffs really apply, but for those that
-//! are meant not to.
+//! Generates the replies of the dry world's agent: idea texts and diffs, from seed and request. The
+//! diffs really apply, except those that are meant not to.
 
 use super::{DryRecipe, NO_IDEAS_LINE, NOTES_FILE, STATE_FILE, draw_number};
 use std::fs;
@@ -11,7 +11,7 @@ use treebeam_run::port::{
 };
 use treebeam_store::RunDir;
 
-/// Answers as an agent would, without one.
+/// An agent that generates its replies without a model.
 #[derive(Debug)]
 pub struct DryAgent {
     seed: u64,
@@ -19,13 +19,14 @@ pub struct DryAgent {
 }
 
 impl DryAgent {
-    /// An agent for one run.
+    /// Creates an agent for one run.
     #[must_use]
     pub const fn new(seed: u64, run_dir: RunDir) -> Self {
         Self { seed, run_dir }
     }
 
-    /// A node whose state file has the line [`NO_IDEAS_LINE`] gets no ideas.
+    /// Generates a reply with ideas; none for a node whose state file has the line
+    /// [`NO_IDEAS_LINE`].
     fn propose_ideas(&self, ask: &AgentRequest) -> Result<String, AgentError> {
         let state = self.run_dir.file_path(&ask.place.worktree_path()).join(STATE_FILE);
         let state = read_or_empty(&state).map_err(|error| state_unreadable(ask.place, error))?;
@@ -41,8 +42,8 @@ impl DryAgent {
         Ok(reply)
     }
 
-    /// One idea of a question. The last of the mixture repeats the node's first; one is the same on every node, and one on
-    /// every node but the root, so that branches repeat each other.
+    /// Generates one idea of a reply. The last of the mixture repeats the node's first; one is the
+    /// same on every node, and one on every node but the root, so that branches repeat each other.
     fn build_idea(&self, ask: &AgentRequest, index: u64) -> String {
         let length = DryRecipe::IDEA_MIXTURE.len() as u64;
         let start = draw_number(self.seed, &question_target(ask)) % length;
@@ -87,13 +88,14 @@ impl DryAgent {
     }
 }
 
-/// Who a question is for: a node, or the control group, which goes through the mixture anew at each depth.
+/// Returns the target of a request: its node, or for the control group the request's key, because
+/// that group goes through the mixture anew at each depth.
 fn question_target(ask: &AgentRequest) -> String {
     let (question, _) = ask.key.rsplit_once("-a").unwrap_or((&ask.key, ""));
     if question.starts_with("ideas-control") { question.to_owned() } else { ask.place.to_string() }
 }
 
-/// The same idea, written differently.
+/// Returns an idea with other punctuation and the same content.
 fn rephrase_idea(idea: &str) -> String {
     idea.replace("- append", "*   Append").replace("RATIONALE", "\nRationale")
 }
@@ -138,7 +140,7 @@ fn first_number(text: &str) -> Option<u64> {
     digits.get(..end)?.parse().ok()
 }
 
-/// A diff that appends a line to a file which has this content now.
+/// Returns a diff that appends a line to a file with this content.
 fn append_diff(name: &str, content: &str, line: &str) -> String {
     let last = content.lines().last();
     let count = content.lines().count();

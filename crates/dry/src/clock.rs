@@ -1,18 +1,19 @@
-//! The dry world's time: recorded times are the root commit's time plus a function of what they belong to. The time on
-//! the wall is the real one, and reaches nothing but `history`.
+//! Generates the recorded times of the dry world from the root commit's time. Each recorded time is
+//! that time plus a function of the recorded moment. The wall clock is real, and is only used in
+//! `history`.
 
 use jiff::{SignedDuration, Timestamp};
 use treebeam_core::event::EvalStage;
 use treebeam_run::port::{Clock, RecordedMoment};
 
-/// A clock whose recorded times are made up.
+/// A clock with generated recorded times.
 #[derive(Clone, Copy, Debug)]
 pub struct DryClock {
     root: Timestamp,
 }
 
 impl DryClock {
-    /// A clock that starts at the root commit's time.
+    /// Creates a clock that starts at the root commit's time.
     #[must_use]
     pub const fn new(root: Timestamp) -> Self {
         Self { root }

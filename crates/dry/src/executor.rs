@@ -1,5 +1,5 @@
-//! The dry executor: a sweep is computed from the candidate's state file. Jobs end in a seeded order, not in the order in
-//! which they came; nothing ever sleeps.
+//! Computes the sweeps of the dry world from the candidate's state file. Jobs end in a seeded
+//! order, not in that of their submission; nothing ever sleeps.
 
 use super::results::DrySweepShape;
 use super::{DryRecipe, STATE_FILE, draw_number};
@@ -17,17 +17,17 @@ use treebeam_run::port::{Executor, JobEnd, JobExit, JobKey, PortError, SweepJob}
 use treebeam_store::RunDir;
 use treebeam_store::record_file::{self, RecordKind};
 
-/// How many configurations a sweep without a limit has.
+/// Number of configurations of a sweep without a limit.
 const DEFAULT_SWEEP_CONFIGS: u32 = 12;
 
-/// Computes sweeps.
+/// An executor that computes the results of sweeps.
 #[derive(Debug)]
 pub struct DryExecutor {
     seed: u64,
     run_dir: RunDir,
-    /// What its CSVs look like.
+    /// Columns of the CSVs.
     shape: DrySweepShape,
-    /// Jobs that have not been said to have ended, by the order in which they will.
+    /// Jobs whose end has not been reported, by their position in the order of ends.
     jobs: Mutex<BTreeMap<u64, PendingJob>>,
     arrived: Condvar,
 }
@@ -38,7 +38,7 @@ enum PendingJob {
     Ended(JobEnd),
 }
 
-/// What `eval_result.json` says.
+/// Content of the dry world's `eval_result.json`.
 #[derive(Debug, Serialize, Deserialize)]
 struct DryEvalResult {
     exit_code: i32,
@@ -46,7 +46,7 @@ struct DryEvalResult {
 }
 
 impl DryExecutor {
-    /// An executor for one run, whose sweeps have the columns that the run scores.
+    /// Creates an executor for one run, whose sweeps have the columns that the run scores.
     #[must_use]
     pub fn new(seed: u64, run_dir: RunDir, policy: &ScorePolicy) -> Self {
         let shape = DrySweepShape::from_policy(policy);
@@ -61,8 +61,8 @@ impl DryExecutor {
         draw_number(self.seed, &format!("order {}", key.subject))
     }
 
-    /// Does a job: fresh folder, results, and last the file that says that it ended. Whoever finds that after a power cut finds
-    /// the results too.
+    /// Computes a job: new folder, results, and last the file that says how it ended. If that file
+    /// survives a power cut, the results do too.
     fn run_sweep(&self, job: &SweepJob) -> io::Result<JobEnd> {
         let folder = path::submission_folder(job.key.subject, job.key.submission);
         fs::create_dir_all(self.run_dir.file_path(&folder))?;
@@ -139,7 +139,7 @@ impl Executor for DryExecutor {
     }
 }
 
-/// Writes a file that is on disk then.
+/// Writes a file and syncs it.
 fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = File::create(path)?;
     file.write_all(bytes)?;

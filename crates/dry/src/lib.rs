@@ -1,8 +1,9 @@
-//! The dry world: no model and no sweep, everything else real. Ideas, patches and results are functions of the seed and of
-//! the code they are about, so that every run of it ends the same, however parallel and however often interrupted.
+//! The dry world: ideas, patches and results without a model or a sweep, everything else real. They
+//! are functions of the seed and of the code, so that a run always ends the same, however parallel
+//! and however often interrupted.
 //!
-//! What will happen to an idea stands in its text: the coder appends the change to [`STATE_FILE`], the sweep computes its
-//! CSV from that file, and the next node goes on from there.
+//! An idea's effect is part of its text: the coder appends the change to [`STATE_FILE`], the sweep
+//! computes its CSV from that file, and the next node continues from there.
 
 mod agent;
 mod clock;
@@ -17,15 +18,15 @@ pub use executor::DryExecutor;
 pub use recipe::DryRecipe;
 pub use repo::FlakyCleanup;
 
-/// The file of a candidate that says which changes were made to it, one a line.
+/// File of a candidate that lists the changes made to it, one per line.
 pub const STATE_FILE: &str = "treebeam_dry_run.txt";
 /// A second file, so that some changes touch two.
 const NOTES_FILE: &str = "treebeam_dry_notes.txt";
 
-/// A line of that file: whoever has it gets no ideas.
+/// Line of the state file that makes a node get no ideas.
 const NO_IDEAS_LINE: &str = "no-ideas";
 
-/// A number that depends on the seed and the text alone.
+/// Returns a number that depends only on the seed and the text.
 fn draw_number(seed: u64, text: &str) -> u64 {
     let digest = treebeam_core::id::Sha256::hash_bytes(format!("{seed}/{text}").as_bytes());
     digest.as_bytes().iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))

@@ -1,18 +1,18 @@
-//! What can become of an idea in the dry world: the mixture that every part of the search has to cope with.
+//! Lists the possible effects of an idea in the dry world, a mixture that covers the whole search.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// What an idea will do, as it stands in its text and, once implemented, in the state file.
+/// The effect of an idea, as written in its text and, once implemented, in the state file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DryRecipe {
-    /// The metrics get better by so many thousandths.
+    /// The metrics improve by this many thousandths.
     Gain(i32),
-    /// The same, and a second file changes too.
+    /// The metrics improve, and a second file changes too.
     WideGain(i32),
-    /// The same, but the first patch does not apply.
+    /// The metrics improve, but the first patch does not apply.
     LateGain(i32),
-    /// The metrics get better, but the drawdown much worse.
+    /// The metrics improve, but the drawdown gets much worse.
     Risk,
     /// One configuration ends in an error.
     Errors,
@@ -24,7 +24,7 @@ pub enum DryRecipe {
     NoPrimary,
     /// One row is shorter than the header.
     Ragged,
-    /// No figure changes.
+    /// No result changes.
     NoEffect,
     /// The sweep fails.
     SweepFails,
@@ -33,7 +33,7 @@ pub enum DryRecipe {
 }
 
 impl DryRecipe {
-    /// The mixture, in the order in which a node's ideas go through it.
+    /// Effects in the order in which a node's ideas use them.
     pub(super) const IDEA_MIXTURE: [Self; 16] = [
         Self::Gain(160),
         Self::Errors,
@@ -53,7 +53,7 @@ impl DryRecipe {
         Self::Ragged,
     ];
 
-    /// By how many thousandths the metrics get better.
+    /// Returns by how many thousandths the metrics improve.
     pub(super) const fn gain_thousandths(self) -> i32 {
         match self {
             Self::Gain(n) | Self::WideGain(n) | Self::LateGain(n) => n,
@@ -69,18 +69,18 @@ impl DryRecipe {
         }
     }
 
-    /// What the same idea does at this attempt, counted from 1: a sweep that failed works the next time, a patch that never
-    /// applies never does.
+    /// Returns the effect at this attempt, counted from 1: a sweep that failed succeeds the next
+    /// time, and a patch that never applies stays so.
     pub(super) const fn at_attempt(self, attempt: u64) -> Self {
         if attempt > 1 && matches!(self, Self::SweepFails) { Self::Gain(30) } else { self }
     }
 
-    /// Whether a second file changes too.
+    /// Returns true if a second file changes too.
     pub(super) const fn is_wide(self) -> bool {
         matches!(self, Self::WideGain(_))
     }
 
-    /// Whether the first patch does not apply.
+    /// Returns true if the first patch does not apply.
     pub(super) const fn is_late(self) -> bool {
         matches!(self, Self::LateGain(_))
     }

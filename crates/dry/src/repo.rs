@@ -1,4 +1,4 @@
-//! A repository whose cleanup now and then fails at the first attempt, as it does where files are locked.
+//! Wraps a repository whose cleanup sometimes fails at first, as if files were locked.
 
 use super::draw_number;
 use treebeam_core::event::{Leftover, LeftoverKind};
@@ -9,10 +9,10 @@ use treebeam_run::port::{
     StagedChanges, TouchedFiles,
 };
 
-/// One in this many worktrees cannot be removed at first.
+/// One in this many worktrees cannot be removed at the first attempt.
 const FAILING_CLEANUP_RATIO: u64 = 4;
 
-/// The real repository, but for some first attempts to remove a worktree.
+/// A real repository in which some first attempts to remove a worktree fail.
 #[derive(Debug)]
 pub struct FlakyCleanup<R> {
     repo: R,
@@ -20,7 +20,7 @@ pub struct FlakyCleanup<R> {
 }
 
 impl<R> FlakyCleanup<R> {
-    /// The same repository with failing cleanups.
+    /// Wraps a repository; `seed` selects the failing cleanups.
     #[must_use]
     pub const fn new(repo: R, seed: u64) -> Self {
         Self { repo, seed }

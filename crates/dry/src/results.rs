@@ -1,42 +1,42 @@
-//! The CSV of a dry sweep: the columns that the run scores, and what each change does to them. A made-up number, never a
-//! measured one.
+//! Builds the CSV of a dry sweep: the columns that the run scores, changed by each effect. Its
+//! numbers are generated, never measured.
 
 use super::DryRecipe;
 use std::io;
 use treebeam_core::policy::{ChosenBy, Direction, Metric, ScorePolicy};
 
-/// The columns of every sweep of a run.
+/// Columns of every sweep of a run.
 #[derive(Debug)]
 pub(super) struct DrySweepShape {
     id: String,
     status: String,
     primary: String,
     columns: Vec<DryColumn>,
-    /// Columns that no change touches.
+    /// Columns that no change affects.
     invariants: Vec<String>,
 }
 
-/// One metric: where it begins, and what moves it.
+/// A metric's column: its initial value, and what changes it.
 #[derive(Debug)]
 struct DryColumn {
     name: String,
     direction: Direction,
-    /// Its value in configuration 0 of the root, and by how much it is larger in each next one.
+    /// Value in configuration 0 of the root, followed by the increase per configuration.
     base: f64,
     step: f64,
-    /// Whether gains act on it.
+    /// True if gains change it.
     moves: bool,
-    /// What it is where a change is a risk.
+    /// Value in a code state with [`DryRecipe::Risk`].
     at_risk: Option<f64>,
 }
 
-/// The metrics of a preset that a dry sweep has beside the primary. A preset lists more than most sweeps write: here two
-/// of them stay as they are, so that a gain of the others has something to be weighed against.
+/// Metrics of a preset that a dry sweep has beside the primary. A preset lists more than most
+/// sweeps write; two of these stay constant, so that gains of the others have a counterweight.
 const PRESET_METRICS: [&str; 3] =
     ["core_topN_sharpe", "core_topN_volatility", "core_topN_max_drawdown"];
 
 impl DrySweepShape {
-    /// The columns for a policy: all metrics that the user listed, or some of a preset's.
+    /// Selects the columns for a policy: all metrics that the user listed, or some of a preset's.
     pub(super) fn from_policy(policy: &ScorePolicy) -> Self {
         let column = |metric: &Metric| match policy.primary_chosen_by {
             ChosenBy::User => Some(DryColumn::from_metric(metric, policy)),
@@ -57,7 +57,7 @@ impl DrySweepShape {
         }
     }
 
-    /// The CSV of a code state with these changes.
+    /// Returns the CSV of a code state with these changes.
     pub(super) fn render_csv(&self, recipes: &[DryRecipe], rows: u32) -> io::Result<Vec<u8>> {
         let mut csv = csv::WriterBuilder::new().flexible(true).from_writer(Vec::new());
         let has = |recipe| recipes.contains(&recipe);
@@ -106,7 +106,8 @@ impl DrySweepShape {
 }
 
 impl DryColumn {
-    /// A metric that the user listed. The primary and what is not guarded gain; what is guarded stays, until a risk comes.
+    /// Builds the column of a metric that the user listed. The primary and unguarded metrics gain;
+    /// guarded ones stay constant until a risk.
     fn from_metric(metric: &Metric, policy: &ScorePolicy) -> Self {
         let sign = match metric.direction {
             Direction::Higher => -1.0,
@@ -123,7 +124,7 @@ impl DryColumn {
         }
     }
 
-    /// A metric of a preset, if the dry world has it.
+    /// Builds the column of a preset's metric, if the dry world has it.
     fn from_preset(metric: &Metric, policy: &ScorePolicy) -> Option<Self> {
         let of = Self::from_metric(metric, policy);
         let name = &metric.column;

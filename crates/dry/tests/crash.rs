@@ -1,5 +1,6 @@
-//! The dry world with real git and a real run directory, cut off after every event: opened again and driven to its end,
-//! it must be the run that was never cut. `run/tests/crash.rs` shows the same in memory, for bigger trees.
+//! Interrupts a dry run with real git and a real run directory after every event. Opened again and
+//! driven to its end, it must equal the uninterrupted run. `run/tests/crash.rs` tests the same in
+//! memory, for bigger trees.
 
 #![cfg(test)]
 
@@ -29,14 +30,14 @@ use treebeam_store::{
 use treebeam_testkit::repo::TempRepo;
 
 const SEED: u64 = 7;
-/// How many cut runs are tried at once.
+/// Number of interrupted runs that are tried at once.
 const LANES: usize = 3;
 
 fn number(n: u32) -> NonZeroU32 {
     NonZeroU32::new(n).expect("not zero")
 }
 
-/// A run of two depths with a promotion, a rejection, a failure, and cleanups that do not work at first.
+/// A run of two depths with a promotion, a rejection, a failure, and cleanups that fail at first.
 fn meaning(ideas: u32) -> FixedSettings {
     let sweep_config_limit = Some(number(3));
     FixedSettings { ideas_per_node: number(ideas), sweep_config_limit, ..FixedSettings::default() }
@@ -46,7 +47,8 @@ fn reach(workers: u32) -> RunLimits {
     RunLimits { max_depth: 2, max_parallel_evals: number(workers), ..RunLimits::default() }
 }
 
-/// A journal whose power is cut after so many events, or after one of a kind, for good.
+/// A journal that fails for good after a number of events, or after one of a kind, as in a power
+/// cut.
 struct Fused {
     store: RunStore,
     left: usize,
@@ -119,7 +121,7 @@ impl Site {
         RunStore::create(&runs, &started).expect("a run")
     }
 
-    /// Drives the run with ports of its own, as a new process would.
+    /// Drives the run with new ports, as a new process would.
     fn go(&self, store: RunStore, state: State, events: usize) -> Result<State, RunHalt> {
         self.go_until(store, state, events, |_| false)
     }
@@ -156,8 +158,8 @@ impl Site {
         self.go(store, state, events)
     }
 
-    /// Opens the run. Another test of this process may be starting git at this moment, and its child has the lock's file
-    /// open until it has become git.
+    /// Opens the run. Another test of this process may be starting git at this moment, and its
+    /// child has the lock's file open until it has become git.
     fn open(&self) -> (RunStore, State) {
         for _ in 0..1000 {
             match RunStore::open_to_run(&self.run(), ForcePolicy::No) {
@@ -174,7 +176,7 @@ impl Site {
         panic!("the run stays locked");
     }
 
-    /// The note that a process leaves which is killed.
+    /// Leaves the note that a killed process leaves.
     fn leave_note(&self) {
         let (store, _) = self.open();
         let note = fs::read_to_string(self.run().lock_note_path()).expect("a note");
@@ -193,7 +195,7 @@ impl Site {
     }
 }
 
-/// What must be the same however the run came about.
+/// The parts of a run that must not depend on interruptions.
 #[derive(Debug, PartialEq)]
 struct Settled {
     facts: Facts,
@@ -242,7 +244,8 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// The files below a folder, without those of single submissions: a cut-off run may have more of them.
+/// Collects the files below a folder, without those of single submissions: an interrupted run may
+/// have more of them.
 fn collect(folder: &Path, name: &str, found: &mut BTreeMap<String, String>) {
     for entry in names(folder) {
         let (path, name) = (folder.join(&entry), format!("{name}/{entry}"));
@@ -255,7 +258,7 @@ fn collect(folder: &Path, name: &str, found: &mut BTreeMap<String, String>) {
     }
 }
 
-/// The run that is never cut, and how many events it has after its first.
+/// Returns the uninterrupted run, and how many events it has after its first.
 fn uncut(reach: RunLimits) -> (Settled, usize) {
     let site = Site::new();
     let tries_again = reach.eval_retries > 0;
@@ -275,7 +278,8 @@ fn cut_after_every_event(workers: u32, eval_retries: u32) {
     let expected = uncut(reach(1)).0;
     let (same, events) = uncut(reach(workers));
     assert_eq!(same, expected, "{workers} workers");
-    // A cut run mostly waits, for the disk and for what was under way: several at once.
+    // An interrupted run mostly waits, for the disk and for running steps: several are tried at
+    // once.
     thread::scope(|scope| {
         for lane in 0..LANES {
             let cuts = (lane..events).step_by(LANES);
@@ -326,8 +330,8 @@ fn a_run_that_is_cut_off_again_and_again_ends_the_same() {
     assert_eq!(settled(&site, ended.expect("an end")), expected);
 }
 
-/// A run that was left when its third eval had failed, with two scored and two that have not begun; what there is to clean
-/// up is in any state. All of it is to be done again.
+/// A run that was left when its third eval had failed, with two scored and two that have not begun,
+/// and cleanups in any state. All of it is to be done again.
 fn sent_back(workers: u32) -> (Site, RunStore, State) {
     let site = Site::new();
     let (store, state) = site.begin_with(meaning(5), RunLimits { max_depth: 1, ..reach(1) });
@@ -357,7 +361,7 @@ fn what_is_sent_back_ends_the_same_wherever_it_is_cut_off() {
     let (site, store, state) = sent_back(4);
     let same = settled(&site, site.go(store, state, usize::MAX).expect("a whole run"));
     assert_eq!(same, expected, "four workers");
-    // Every other event here; in memory every one is cut.
+    // Only every other event here; the test in memory interrupts after every one.
     thread::scope(|scope| {
         for lane in 0..LANES {
             let cuts = (lane..events / 2).step_by(LANES).map(|cut| cut * 2);

@@ -1,5 +1,6 @@
-//! What prompts show of a real repository: what git has in a commit, the same each time, within the limit, and nothing that is
-//! no text, too long, or called like a secret.
+//! Tests the part of prompts that shows a real repository. It has the files of a commit, is the
+//! same each time, keeps the limit, and leaves out files that are no text, too long, or named like
+//! a secret.
 
 #![cfg(test)]
 
@@ -44,7 +45,7 @@ fn repo() -> Result<TempRepo, Box<dyn Error>> {
     Ok(repo)
 }
 
-/// The dry agent, and what it was asked.
+/// The dry agent, recording the prompts that it gets.
 struct Listening {
     agent: DryAgent,
     heard: Mutex<Vec<(String, String)>>,
@@ -66,7 +67,7 @@ impl Agent for Listening {
     }
 }
 
-/// What is asked in a run of this name in this repository.
+/// Returns the prompts of a run of this name in this repository.
 fn heard(
     repo: &TempRepo,
     name: &str,
@@ -126,7 +127,7 @@ fn prompts(context: &RepoContext, max_chars: usize) -> PromptSet {
     prompts
 }
 
-/// What a prompt shows of the repository.
+/// Returns the part of a prompt that shows the repository.
 fn shown(prompt: &str) -> &str {
     let start = prompt.find("=== FILES, WITH").or_else(|| prompt.find("=== FILE ")).expect("files");
     let rest = &prompt[start..];
@@ -138,7 +139,7 @@ fn shown(prompt: &str) -> &str {
 #[test]
 fn an_outline_is_what_git_has_and_the_same_each_time() -> Outcome {
     let (one, other) = (repo()?, repo()?);
-    // Nothing that is only in the checkout is shown.
+    // Files that are only in the checkout are not shown.
     one.write("src/untracked.py", "canary = 1\n")?;
     one.write("README.md", "canary\n")?;
     let prompts = prompts(&RepoContext::Outline, 20_000);
@@ -239,7 +240,7 @@ fn links_and_submodules_are_no_files() -> Outcome {
     Ok(())
 }
 
-/// Commits and objects are what they are: nobody asks git twice.
+/// Commits and objects are immutable, so git is called only once for each.
 #[test]
 fn what_was_asked_once_needs_no_git() -> Outcome {
     let repo = repo()?;
@@ -255,7 +256,7 @@ fn what_was_asked_once_needs_no_git() -> Outcome {
     assert_eq!((git.list_files(&head)?, git.read_texts(some)?), (files.clone(), texts));
     assert!(git.list_files(&above.trim().parse::<Commit>()?).is_err(), "another commit");
     assert!(git.read_texts(rest).map_or(true, |texts| texts.iter().all(Option::is_none)));
-    // What was not there is asked for again.
+    // An object that was missing is requested again.
     fs::rename(repo.beside("objects"), &objects)?;
     assert!(git.read_texts(rest)?.iter().any(Option::is_some));
     Ok(())
