@@ -1,5 +1,6 @@
-//! The screen of `treebeam best`: the path from the root to the best node, what each idea on it brought, and where its code
-//! lies. Plain text; names of files are relative to the run directory. Does not look whether anything is there.
+//! Renders the screen of `treebeam best`: the path from the root to the best node and its code.
+//! Each idea on the path is shown with its gain. Plain text; file names are relative to the run
+//! directory. Does not check that files exist.
 
 use crate::figure::format_change;
 use crate::lookup;
@@ -12,7 +13,8 @@ use treebeam_core::event::{Leftover, LeftoverKind};
 use treebeam_core::facts::{Facts, Node};
 use treebeam_core::id::{CodePlace, NodeId};
 
-/// The best path of a run in this directory, on one screen. What can be typed begins with how the program is called.
+/// Renders the best path of a run in this directory on one screen. Commands to type begin with
+/// `program`.
 #[must_use]
 pub fn render_best(facts: &Facts, directory: &str, program: &str) -> String {
     let mut lines = vec![
@@ -38,10 +40,10 @@ pub fn render_best(facts: &Facts, directory: &str, program: &str) -> String {
     lines.join("\n") + "\n"
 }
 
-/// The report of a run, in its directory.
+/// File name of a run's report, in the run directory.
 pub const REPORT_PAGE_FILE: &str = "report.html";
 
-/// The nodes from the root to the best one.
+/// Returns the nodes from the root to the best one.
 #[must_use]
 pub fn best_path_nodes(facts: &Facts) -> Vec<&Node> {
     let mut path: Vec<_> = facts.lineage(facts.best_node()).collect();
@@ -49,7 +51,7 @@ pub fn best_path_nodes(facts: &Facts) -> Vec<&Node> {
     path
 }
 
-/// Whether something of a node was removed on request.
+/// Returns true if this worktree or ref of a node was removed on request.
 #[must_use]
 pub fn is_removed(facts: &Facts, node: &Node, kind: LeftoverKind) -> bool {
     facts.removed.contains(&Leftover { place: CodePlace::Node(node.id), kind })
@@ -91,7 +93,7 @@ fn format_primary(facts: &Facts) -> String {
     format!("{column}, {direction}; a gain is positive")
 }
 
-/// A node of the path, and what the idea brought that made it.
+/// Returns the lines of a node of the path, with the gain of the idea that made it.
 fn step_lines(facts: &Facts, node: &Node) -> Vec<String> {
     let (name, commit) = (lookup::node_name(node.id), node.commit.short_name());
     match lookup::source_eval(facts, node) {
@@ -106,7 +108,7 @@ fn step_lines(facts: &Facts, node: &Node) -> Vec<String> {
     }
 }
 
-/// Where the best code is, and what can be done with it.
+/// Returns the lines that locate the best code, with commands for it.
 fn code_lines(facts: &Facts, node: &Node, program: &str) -> Vec<String> {
     let place = CodePlace::Node(node.id);
     let gone = |kind| if is_removed(facts, node, kind) { " (removed)" } else { "" };

@@ -1,5 +1,5 @@
-//! What goes on at this moment, as far as the record tells: who is busy, with what, and since when that is known to be so. It
-//! does not know whether anybody runs the run, and nothing of how often it was interrupted: reports show it.
+//! Lists current activities of a run from its record: place, activity and, if known, since when. It
+//! does not know whether a process runs the run, nor how often it was interrupted: reports show it.
 
 use crate::lookup;
 use crate::outcome::{EvalStatus, eval_reason};
@@ -9,19 +9,19 @@ use treebeam_core::facts::{Eval, Expansion, ExpansionIdeas, Facts, RunPhase, Sta
 use treebeam_core::group::IdeaSource;
 use treebeam_core::id::{CodePlace, EvalId, NodeId};
 
-/// Something that is being done.
+/// A node or candidate with a current activity.
 pub(crate) struct BusyPlace<'a> {
-    /// To what.
+    /// Node or candidate.
     pub(crate) place: CodePlace,
-    /// What, in words.
+    /// Description of the activity.
     pub(crate) what: String,
-    /// The idea that is tried, where one is.
+    /// Idea that is tried, if any.
     pub(crate) idea: Option<&'a Idea>,
-    /// Since when, where that is on record.
+    /// Start of the activity, if recorded.
     pub(crate) since: Option<Timestamp>,
 }
 
-/// All that is being done: the root, questions, evals, promotions.
+/// Lists all current activities: the root's sweep, requests for ideas, evals, promotions.
 pub(crate) fn busy_places(facts: &Facts) -> Vec<BusyPlace<'_>> {
     let root = matches!(facts.phase, RunPhase::Measuring).then(|| busy_root(facts));
     let asked = facts.all_expansions().filter(|(_, expansion)| is_question_open(facts, expansion));
@@ -47,7 +47,7 @@ fn busy_root(facts: &Facts) -> BusyPlace<'_> {
     }
 }
 
-/// Whether a question of the open depth is not answered yet.
+/// Returns true if a request for ideas of the open depth is not answered yet.
 pub(crate) fn is_question_open(facts: &Facts, expansion: &Expansion) -> bool {
     matches!(facts.phase, RunPhase::Searching)
         && expansion.depth == facts.depth
@@ -77,7 +77,7 @@ fn busy_eval(eval: &Eval) -> Option<BusyPlace<'_>> {
     Some(BusyPlace { place: CodePlace::Candidate(eval.id), what, idea: Some(&eval.idea), since })
 }
 
-/// What an eval is busy with, if it is.
+/// Describes the activity of a running eval; `None` for any other eval.
 pub(crate) fn current_activity(eval: &Eval) -> Option<String> {
     let busy = (EvalStatus::from_eval(eval) == EvalStatus::Running).then(|| eval_reason(eval))?;
     let tried = eval.attempt > 1 && !matches!(eval.stage, Stage::Sweeping(_));

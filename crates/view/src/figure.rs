@@ -1,24 +1,24 @@
-//! Numbers as text: short for people, exact for programs. Nothing here computes one.
+//! Formats numbers: short for people, exact for programs. It computes none.
 
 use treebeam_core::num::Finite;
 
-/// What stands where there is nothing to show.
+/// Placeholder for a missing value.
 pub const NOT_AVAILABLE: &str = "n/a";
 
-/// A number for people: up to six significant digits, `n/a` for none.
+/// Formats a number for people: up to six significant digits, `n/a` for none.
 #[must_use]
 pub fn format_figure(number: Option<Finite>) -> String {
     number.map_or_else(|| NOT_AVAILABLE.to_owned(), Finite::to_short_string)
 }
 
-/// A change for people: like [`format_figure`], with a `+` where it is more.
+/// Formats a change for people: like [`format_figure`], with a `+` if positive.
 #[must_use]
 pub fn format_change(number: Option<Finite>) -> String {
     let sign = if number.is_some_and(|number| number.get() > 0.0) { "+" } else { "" };
     format!("{sign}{}", format_figure(number))
 }
 
-/// A number for programs: the shortest text that reads back as the same number, empty for none.
+/// Formats a number for programs: the shortest text that parses to the same number, empty for none.
 #[must_use]
 pub fn format_exact(number: Option<Finite>) -> String {
     number.map(Finite::to_exact_string).unwrap_or_default()

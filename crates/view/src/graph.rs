@@ -1,6 +1,7 @@
-//! `TREE_GRAPH.md`: the tree as a Mermaid drawing, with the conversation forks at the edges. Nodes are boxes; evals
-//! that did not become nodes are leaves. Git hosts refuse big drawings, so in a big run the leaves are counted, and in a very
-//! big one what is neither on the best path nor among the first nodes is.
+//! Renders `TREE_GRAPH.md`: the tree as a Mermaid drawing, with conversation forks at the edges.
+//! Nodes are boxes; evals that did not become nodes are leaves. Git hosts refuse big drawings, so
+//! in a big run the leaves are counted, and in a very big one also the nodes that are neither on
+//! the best path nor among the first.
 
 use crate::figure::format_change;
 use crate::lookup;
@@ -11,18 +12,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use treebeam_core::facts::{Eval, ExpansionIdeas, Facts, Node, NodeOrigin};
 use treebeam_core::id::NodeId;
 
-/// With more leaves than this they are counted: nobody could read them.
+/// Number of leaves above which they are counted, as a reader could not tell them apart.
 const MAX_LEAVES: usize = 120;
-/// A drawing of more than 50,000 characters or 500 edges is refused.
+/// Limits of a drawing: Git hosts refuse more than 50,000 characters or 500 edges.
 const MAX_DRAWING_CHARS: usize = 49_000;
 const MAX_EDGES: usize = 480;
-/// Trees are broader than deep: from left to right they can be read on a page, up to this depth.
+/// Depth up to which the tree is drawn from left to right: trees are broader than deep.
 const MAX_WIDE_DEPTH: u32 = 5;
-/// How many nodes are drawn where all are too many: the first of these that fits.
+/// Numbers of drawn nodes to try if all are too many; the first that fits is used.
 const NODE_LIMITS: [usize; 3] = [120, 40, 10];
-/// The longest title at an edge.
+/// Maximum length of a title at an edge.
 const MAX_TITLE_CHARS: usize = 40;
-/// The longest reason in a leaf.
+/// Maximum length of a reason in a leaf.
 const MAX_REASON_CHARS: usize = 64;
 
 const CLASS_STYLES: [&str; 6] = [
@@ -42,7 +43,7 @@ const GRAPH_LEGEND: &str = "\
 - **Arrow**: the idea that was tried. `c0000-t1 → c0001` is a fork: conversation c0001 goes on from turn 1 of c0000.
 ";
 
-/// The tree as Markdown with a Mermaid drawing.
+/// Renders the tree as Markdown with a Mermaid drawing.
 #[must_use]
 pub fn render_graph(facts: &Facts) -> String {
     let best = BestPath::from_facts(facts);
@@ -56,7 +57,7 @@ pub fn render_graph(facts: &Facts) -> String {
     format!("# Tree graph {run}\n\n```mermaid\n{drawing}```\n\n{GRAPH_LEGEND}")
 }
 
-/// Whether a git host draws it. A label holds no arrow.
+/// Returns true if a drawing is within the limits of Git hosts. Labels contain no arrows.
 fn fits_limits(drawing: &str) -> bool {
     let edges = drawing.lines().filter(|line| line.contains("->") || line.contains("=>")).count();
     edges <= MAX_EDGES && drawing.encode_utf16().count() <= MAX_DRAWING_CHARS
@@ -78,7 +79,7 @@ fn render_drawing(facts: &Facts, best: &BestPath, shown: &DrawnNodes) -> String 
     drawing
 }
 
-/// The best node and what led to it.
+/// The best node and its ancestors.
 struct BestPath {
     end: NodeId,
     nodes: BTreeSet<NodeId>,
@@ -91,7 +92,7 @@ impl BestPath {
     }
 }
 
-/// For each node the one that stands for it: itself, or the nearest above it that is drawn.
+/// For each node the drawn node that represents it: itself, or its nearest drawn ancestor.
 struct DrawnNodes(Vec<NodeId>);
 
 impl DrawnNodes {
@@ -99,7 +100,8 @@ impl DrawnNodes {
         Self(facts.nodes.iter().map(|node| node.id).collect())
     }
 
-    /// So many: those on the best path, and then the first ones. A node's parent comes before it, so it is there too.
+    /// Selects `most` nodes: those on the best path, then the first ones. Parents precede their
+    /// children, so the parent of a selected node is selected too.
     fn some_nodes(facts: &Facts, best: &BestPath, most: usize) -> Self {
         let others = facts.nodes.iter().map(|node| node.id);
         let others = others.filter(|id| !best.nodes.contains(id));
@@ -144,7 +146,7 @@ fn node_box(facts: &Facts, node: &Node, best: &BestPath) -> String {
     format!("    {name}[\"{label}\"]:::{class}\n")
 }
 
-/// From a node's parent to the node.
+/// Renders the arrow from a node's parent to the node.
 fn render_arrow(facts: &Facts, node: &Node, best: &BestPath) -> String {
     let NodeOrigin::Promoted { parent, forked_at, .. } = node.origin else { return String::new() };
     let idea =
@@ -205,7 +207,7 @@ const fn leaf_class(outcome: EvalStatus) -> &'static str {
     }
 }
 
-/// One leaf per node, with the numbers of all that is not drawn below it.
+/// Renders one leaf per node, with counts of everything below it that is not drawn.
 fn render_counted_leaves(leaves: &[Cow<'_, Eval>], shown: &DrawnNodes) -> String {
     let mut by_parent: BTreeMap<NodeId, Vec<&Eval>> = BTreeMap::new();
     for eval in leaves {
@@ -218,7 +220,8 @@ fn render_counted_leaves(leaves: &[Cow<'_, Eval>], shown: &DrawnNodes) -> String
     by_parent.into_iter().map(leaf).collect()
 }
 
-/// Text inside a quoted Mermaid label: what is neither a letter, a digit nor harmless becomes a character code.
+/// Escapes text for a quoted Mermaid label: every character except letters, digits and a few
+/// harmless ones becomes a character code.
 fn escape_label(text: &str) -> String {
     let mut label = String::with_capacity(text.len());
     for c in text.chars() {
@@ -226,7 +229,8 @@ fn escape_label(text: &str) -> String {
             '"' => label.push_str("#quot;"),
             '<' => label.push_str("#lt;"),
             '>' => label.push_str("#gt;"),
-            // Two in a row would begin a formula, and one that cannot be read spoils the whole drawing.
+            // Two dollar signs in a row would begin a formula, and an invalid one breaks the whole
+            // drawing.
             '$' if label.ends_with("#36;") => label.push_str(" #36;"),
             _ if c.is_alphanumeric() || " -+_.,/()=…–".contains(c) => label.push(c),
             _ => label.extend(["#", &u32::from(c).to_string(), ";"]),

@@ -1,16 +1,16 @@
-//! The best code state against the root on the results that a search saw and on those that it never saw: a table, and how
-//! much of the gain is left. Compares nothing itself.
+//! Renders a table of the best against the root, on results that the search saw and on hold-out
+//! results, with the remaining gain. Compares nothing itself.
 
 use crate::figure::{NOT_AVAILABLE, format_figure};
 use crate::safe_text::{one_line, shorten_text};
 use treebeam_core::num::Finite;
 use treebeam_score::compare::{ComparisonDetails, MetricUse};
 
-/// The longest name of a metric.
+/// Maximum length of a metric's name.
 const MAX_NAME_CHARS: usize = 40;
 const TABLE_HEAD: [&str; 7] = ["", "root", "best", "gain", "root", "best", "gain"];
 
-/// A line for each metric, first with what the search saw and then with what it never saw.
+/// Renders a line for each metric, with the search's results first, hold-out results second.
 #[must_use]
 pub fn render_holdout_table(seen: &ComparisonDetails, unseen: &ComparisonDetails) -> String {
     let rows: Vec<_> = seen.metrics.iter().map(|metric| row_cells(metric, unseen)).collect();
@@ -31,7 +31,8 @@ pub fn render_holdout_table(seen: &ComparisonDetails, unseen: &ComparisonDetails
     lines.join("\n") + "\n"
 }
 
-/// How much of a metric's relative gain is left on what the search never saw; none where there was no gain.
+/// Returns the part of a metric's relative gain that remains on hold-out results; `None` without a
+/// gain.
 #[must_use]
 pub fn remaining_gain(
     seen: &ComparisonDetails,
@@ -66,7 +67,8 @@ fn format_metric_figures(metric: Option<&MetricUse>) -> [String; 3] {
     ]
 }
 
-/// The name to the left, numbers to the right, and a wider gap between what was seen and what was not.
+/// Formats a row: name left-aligned, numbers right-aligned, a wider gap before the hold-out
+/// results.
 fn format_row(cells: &[String; 7], widths: &[usize; 7]) -> String {
     let mut line = String::new();
     for (at, (cell, width)) in cells.iter().zip(widths).enumerate() {

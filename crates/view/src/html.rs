@@ -1,19 +1,20 @@
-//! A run as HTML and SVG: the parts of `report.html`, which a server can show one by one. Pure like every view: what is
-//! not on record, texts and rows of results, comes in as [`PageMaterial`]. Nothing here reads a file, and no part carries a
-//! style or a script of its own: a page is good under a policy that allows neither.
+//! Renders a run as HTML and SVG: the parts of `report.html`, which a server can show one by one.
+//! Pure like every view: texts and rows of results, which are not on record, are passed in as
+//! [`PageMaterial`]. Nothing here reads a file, and no part has a style or script of its own, so
+//! that a page works under a policy that allows neither.
 //!
 //! # Layout
-//! [`render_report`] is the whole file, `page` what stands around every page, [`asset`] its style
-//! and its script. The parts: [`render_run_head`] how the run stands, [`render_tree`] the tree
-//! drawn, [`scores`] every score and the best so far, [`eval`] and [`node`] one of each,
-//! [`render_comparison`] two of them side by side, [`render_costs`] what answers took,
-//! [`render_timeline`] what ran when, [`render_lineage`] which conversation goes on from which,
-//! [`render_findings`] what a validation found, [`render_trust`] how far to trust the best,
-//! [`render_holdout`] what is left of a gain on data that the search never saw. [`site`] puts them
-//! on pages of their own. What they share: `visible_text` shows foreign text as it is and nothing
-//! but text, `status_mark` gives each outcome its shape, `plot` has scales and axes, `metrics` is
-//! the table of metrics, `paired` the drawing of a comparison configuration by configuration,
-//! `diff` colours a change, `page_material` is what the caller brings along.
+//! - [`mod@report`] is the whole file, [`mod@page`] the frame of every page, [`asset`] its style
+//!   and script, [`site`] the pages of a server.
+//! - Parts: [`mod@run_head`] is the outcome at a glance, [`mod@tree`] the drawn tree, [`scores`]
+//!   all scores with the best so far, [`eval`] and [`node`] a single one, [`mod@compare`] two side
+//!   by side, [`mod@costs`] the costs of answers, [`mod@timeline`] the times, [`mod@lineage`] the
+//!   conversations and their forks, [`mod@findings`] a validation, [`mod@trust`] the reliability of
+//!   the best, [`mod@holdout`] its gain on hold-out data.
+//! - Shared: [`mod@visible_text`] escapes foreign text, [`mod@status_mark`] has a shape for each
+//!   status, [`mod@plot`] scales and axes, [`mod@metrics`] the table of metrics, [`mod@paired`] the
+//!   plot of a paired comparison, [`mod@diff`] coloured changes, [`mod@page_material`] the caller's
+//!   material.
 
 pub mod asset;
 mod compare;

@@ -1,17 +1,19 @@
-//! A run as text. Pure: every view is a function of the recorded [`Facts`](treebeam_core::facts::Facts), so the same
-//! state gives the same bytes. Nothing here reads a clock, a file or the environment, decides anything, or prints.
+//! Renders a run as text. Pure: every view is a function of the recorded
+//! [`Facts`](treebeam_core::facts::Facts), so the same state gives the same bytes. Nothing here
+//! reads a clock, a file or the environment, decides anything, or prints.
 //!
 //! # Layout
-//! The views: [`mod@summary`] is `TREE_SUMMARY.md`, [`mod@graph`] is `TREE_GRAPH.md`, [`results`]
-//! is `results.tsv`, [`mod@status`] is the screen of `treebeam status`, [`mod@score`] that of
-//! `treebeam score`, [`mod@list`] that of `treebeam list`, [`mod@show`] that of `treebeam show`,
-//! [`mod@best`] that of `treebeam best`, [`mod@holdout`] a table of `treebeam demo`, [`log`] a line
-//! of `treebeam log`, [`screen`] that of `treebeam watch`, [`versus`] the tree against its control
-//! group, `trust` the best against luck, [`validation`] is `VALIDATION_REPORT.md`, and [`html`] is
-//! `report.html` with all of its parts. What they share: [`outcome`] says in one word what became
-//! of an eval, [`figure`] writes numbers, `words` says stops and rules for people, `lookup` looks
-//! up what the facts hold in two steps, [`safe_text`] tames text that a model wrote, `width`
-//! measures it, and `markdown` makes tables in which such text cannot break out of its cell.
+//! - Files: [`mod@summary`] is `TREE_SUMMARY.md`, [`mod@graph`] is `TREE_GRAPH.md`, [`results`] is
+//!   `results.tsv`, [`validation`] is `VALIDATION_REPORT.md`, [`html`] is `report.html`.
+//! - Screens: [`mod@status`], [`mod@score`], [`mod@list`], [`mod@show`], [`mod@best`] and [`log`]
+//!   belong to the commands of these names, [`screen`] to `treebeam watch`, [`mod@holdout`] to
+//!   `treebeam demo`.
+//! - Sections: [`versus`] compares the tree with its control group, [`mod@trust`] the best with
+//!   luck, [`mod@busy_places`] lists current activities.
+//! - Shared: [`outcome`] is the status of an eval in one word, [`figure`] formats numbers,
+//!   [`primary`] the change of the primary, [`mod@words`] describes stops and rules, [`mod@lookup`]
+//!   reads indirect facts, [`safe_text`] tames text from models, [`mod@width`] measures it,
+//!   [`mod@markdown`] escapes it.
 
 pub mod best;
 mod busy_places;

@@ -1,5 +1,6 @@
-//! The screen of `treebeam list`: one line for each run. What a line says is gathered here too, so that programs are told
-//! the same. Whether a process is at a run, and how old it is, is not on record: the caller says so.
+//! Renders the screen of `treebeam list`, one line per run, and gathers the data of a line. The
+//! same data is given to programs. Whether a process runs a run, and the age of a run, are not on
+//! record: the caller supplies them.
 
 use crate::figure::format_change;
 use crate::lookup;
@@ -13,81 +14,83 @@ use treebeam_core::facts::{Facts, RootBaseline};
 use treebeam_core::id::{Depth, NodeId};
 use treebeam_core::num::Finite;
 
-/// The most characters of the reason why a root has no results.
+/// Maximum length of the reason why a root was refused.
 const MAX_REASON_CHARS: usize = 200;
 
-/// One run directory.
+/// A run directory in the list.
 #[derive(Clone, Debug)]
 pub struct ListedRun {
-    /// Its name.
+    /// Name of the run.
     pub run: String,
-    /// How long ago it began, if that is known.
+    /// Time since its start, if known.
     pub age: Option<Duration>,
-    /// What is in it, or why that cannot be told.
+    /// Data of the run, or the reason why it cannot be read.
     pub digest: Result<RunDigest, String>,
 }
 
 /// A run in a few words and figures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunDigest {
-    /// Whether somebody runs it, and if not, how it goes on.
+    /// State of the run, with the command that resumes it if it needs one.
     pub status: RunStatus,
-    /// The depth that it stops after, where somebody has asked for that.
+    /// Depth after which a requested stop takes effect, if any.
     pub stops_after: Option<Depth>,
-    /// How many depths are closed.
+    /// Number of closed depths.
     pub depths_closed: usize,
-    /// How many there are to be.
+    /// Configured number of depths.
     pub max_depth: u32,
-    /// How many nodes it has.
+    /// Number of nodes.
     pub nodes: usize,
-    /// How many evals.
+    /// Number of evals.
     pub evals: usize,
-    /// Its best node.
+    /// Best node.
     pub best: NodeId,
-    /// What that node is ranked by: its gain against the root, which counts as 0.
+    /// Rank score of the best node: its gain against the root, which counts as 0.
     pub gain: Option<Finite>,
-    /// What the answers of agents took.
+    /// Bills of the agents' answers.
     pub spent: RoleBills,
 }
 
-/// How a run stands.
+/// State of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunStatus {
-    /// Somebody runs it now.
+    /// A process runs it.
     Running {
-        /// Who.
+        /// Process that runs it.
         by: String,
     },
-    /// Somebody runs it, and starts nothing new until told otherwise.
+    /// A process runs it, but starts nothing new until it is unpaused.
     Paused {
-        /// Who.
+        /// Process that runs it.
         by: String,
     },
-    /// It is over.
+    /// The run is over.
     Stopped(StopReason),
-    /// No process runs it, and its root has no results: there is nothing to go on from.
+    /// No process runs it, and its root has no results to continue from.
     Unmeasured {
-        /// Why its root cannot be compared with, where it was swept.
+        /// Reason why the results of its root were refused, if it was swept.
         refused: Option<String>,
-        /// The command that measures the root.
+        /// Command that measures the root.
         resume_command: String,
     },
-    /// Nobody runs it, and it is not over.
+    /// No process runs it, and it is not over.
     Resumable {
-        /// The command that goes on with it.
+        /// Command that resumes it.
         resume_command: String,
     },
 }
 
 impl RunDigest {
-    /// How many of how many; what is done beyond a shorter reach stands alone.
+    /// Formats closed and configured depths; only the closed ones if the limit was lowered below
+    /// them.
     fn format_depths(&self) -> String {
         let (closed, most) = (self.depths_closed, self.max_depth);
         let within = u32::try_from(closed).is_ok_and(|closed| closed <= most);
         if within { format!("{closed}/{most}") } else { closed.to_string() }
     }
 
-    /// A run: who runs it, if somebody does, and which command would go on with it.
+    /// Builds the digest of a run from its facts, its runner if any, and the command that resumes
+    /// it.
     #[must_use]
     pub fn from_facts(facts: &Facts, runner: Option<String>, resume_command: &str) -> Self {
         let standing = match (runner, facts.stop_reason()) {
@@ -112,7 +115,7 @@ impl RunDigest {
 }
 
 impl RunDigest {
-    /// How a run stands that no process runs, and that is not over.
+    /// Returns the state of a run that no process runs and that is not over.
     fn unfinished_status(facts: &Facts, resume_command: String) -> RunStatus {
         let refused = match &facts.baseline {
             RootBaseline::Measured { .. } => return RunStatus::Resumable { resume_command },
@@ -124,7 +127,7 @@ impl RunDigest {
 }
 
 impl ListedRun {
-    /// How it stands, in one word.
+    /// Returns the state in one word.
     #[must_use]
     pub const fn status_word(&self) -> &'static str {
         match &self.digest {
@@ -139,7 +142,7 @@ impl ListedRun {
         }
     }
 
-    /// The same in words: by whom, why, or what to do.
+    /// Describes the state: by whom it is run, why it stopped, or what to do.
     #[must_use]
     pub fn describe_status(&self) -> String {
         let RunDigest { status: standing, stops_after, .. } = match &self.digest {
@@ -167,7 +170,7 @@ impl ListedRun {
         }
     }
 
-    /// Its depth, nodes, evals, best rank score and cost.
+    /// Formats depth, nodes, evals, gain and cost.
     pub(crate) fn format_figures(&self) -> [String; 5] {
         match &self.digest {
             Ok(found) => [
@@ -192,7 +195,7 @@ const COLUMN_COUNT: usize = 8;
 const TABLE_HEAD: [&str; COLUMN_COUNT] =
     ["RUN", "AGE", "DEPTH", "NODES", "EVALS", "SCORE", "COST", "OUTCOME"];
 
-/// The runs as a table, in the order in which they are given.
+/// Renders the runs as a table, in the given order.
 #[must_use]
 pub fn render_run_list(runs: &[ListedRun]) -> String {
     let mut rows = vec![TABLE_HEAD.map(str::to_owned)];
@@ -206,7 +209,7 @@ pub fn render_run_list(runs: &[ListedRun]) -> String {
     rows.iter().map(|row| format_row(row, &widths)).collect()
 }
 
-/// One row; what comes last needs no room behind it.
+/// Formats a row without trailing spaces.
 fn format_row(row: &[String; COLUMN_COUNT], widths: &[usize; COLUMN_COUNT]) -> String {
     let pad = |cell: &str, width: usize| " ".repeat(width.saturating_sub(text_columns(cell)));
     let padded = row.iter().zip(widths).map(|(cell, width)| format!("{cell}{}", pad(cell, *width)));

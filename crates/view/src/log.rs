@@ -1,5 +1,5 @@
-//! One line of `treebeam log`: an event in words, with when it was recorded and what it is about. A line needs its event
-//! alone, so that a long journal can be read without its state.
+//! Formats one line of `treebeam log`: time, subject and description of an event. A line needs only
+//! its event, so that a long journal can be shown without its state.
 
 use crate::figure::format_change;
 use crate::lookup;
@@ -18,19 +18,19 @@ use treebeam_core::id::{CodePlace, EvalId, NodeId};
 use treebeam_core::policy::RunLimits;
 use treebeam_core::root_checks::RootChecks;
 
-/// An event that was recorded at this time, on one line.
+/// Formats an event with its time of recording on one line.
 #[must_use]
 pub fn format_log_line(at: Timestamp, event: &Event) -> String {
     format!("{at:.0}  {}\n", brief_event(event))
 }
 
-/// The same without when: what it is about, and what happened.
+/// Formats an event without its time: its subject and its description.
 pub(crate) fn brief_event(event: &Event) -> String {
     let what = shorten_text(&one_line(&describe_event(event)), MAX_SHOWN_REASON_CHARS);
     format!("{:<6}  {what}", event_subject(event))
 }
 
-/// What an event is about: a node, an eval, a depth or the run.
+/// Returns the subject of an event: a node, an eval, a depth or the run.
 fn event_subject(event: &Event) -> String {
     let node = |id: NodeId| CodePlace::Node(id).to_string();
     let eval = |id: EvalId| CodePlace::Candidate(id).to_string();
@@ -173,7 +173,7 @@ fn describe_event(event: &Event) -> String {
     }
 }
 
-/// Where the root's figures are from: its sweep, or a file of the user's.
+/// Describes the source of the root's results: its sweep, or a file of the user's.
 #[must_use]
 pub fn describe_root(rows: &str, baseline: &Artifact, parent: Option<&Artifact>) -> String {
     let Some(file) = baseline.user_source() else { return format!("root measured: {rows}") };
@@ -205,7 +205,7 @@ fn request_words(wish: UserRequest, message: Option<&MessageId>) -> &'static str
     }
 }
 
-/// What the reviewer had to do with it.
+/// Describes the reviewer's decision.
 const fn approval_words(approval: Approval) -> &'static str {
     match approval {
         Approval::Unreviewed => "",
@@ -234,7 +234,7 @@ fn describe_limits(limits: &RunLimits) -> String {
     format!("D {}, {most}{spending}, {} at once", limits.max_depth, limits.max_parallel_evals)
 }
 
-/// Nothing for the first time.
+/// Returns a note on the number of the try; empty for the first.
 fn try_suffix(number: u32) -> String {
     if number > 1 { format!(", try {number}") } else { String::new() }
 }
@@ -254,7 +254,7 @@ fn describe_ideas(proposed: &IdeasProposed) -> String {
     format!("{queued}{ids}, {repeats} skipped, {} left untried{talk}", untried.len())
 }
 
-/// How the generator came to know what was said before, and what did not go as it was meant to.
+/// Describes the turns of a conversation: how the history was provided, and notes on problems.
 fn describe_turns(turns: &[Turn]) -> String {
     let Some(last) = turns.last() else { return String::new() };
     let notes: String = turns
@@ -265,7 +265,7 @@ fn describe_turns(turns: &[Turn]) -> String {
     format!(", {}, {}{notes}", format_count(turns.len(), "turn"), last.way)
 }
 
-/// Worktrees and refs, counted.
+/// Counts worktrees, refs and sweep outputs.
 fn count_leftovers(leftovers: &[Leftover]) -> String {
     let of = |kind| leftovers.iter().filter(|leftover| leftover.kind == kind).count();
     let kinds = [
@@ -290,7 +290,7 @@ fn describe_scores(scored: &CandidateScore) -> String {
     )
 }
 
-/// Artifacts that were changed on disk, and the evals that were swept meanwhile.
+/// Describes artifacts that were changed on disk, and the evals that were swept meanwhile.
 fn describe_restored(restored: &ArtifactsRestored) -> String {
     let ArtifactsRestored { artifacts, suspects, .. } = restored;
     let paths: Vec<_> = artifacts.iter().map(|path| format!("`{path}`")).collect();
@@ -305,7 +305,7 @@ fn describe_restored(restored: &ArtifactsRestored) -> String {
     }
 }
 
-/// What is done again, each with its evals or nodes.
+/// Describes the work that is done again, with its evals or nodes.
 fn describe_sent_back(sent: &SentBack) -> String {
     let evals = |ids: &[EvalId]| join_items(ids.iter().copied().map(CodePlace::Candidate));
     let rerun = sent.rerun.iter().map(|EvalRerun { of, eval }| {

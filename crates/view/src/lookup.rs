@@ -1,4 +1,4 @@
-//! What several views look up in the facts and the facts hold in two steps. Reads, never decides.
+//! Looks up facts that several views need and that take two steps. Reads, never decides.
 
 use std::borrow::Cow;
 use treebeam_core::event::WorldKind;
@@ -11,17 +11,17 @@ use treebeam_core::num::Finite;
 use treebeam_core::path;
 use treebeam_core::rank;
 
-/// A node's name as it is typed: `n0003`.
+/// Returns a node's name as users type it: `n0003`.
 pub(crate) fn node_name(id: NodeId) -> String {
     CodePlace::Node(id).to_string()
 }
 
-/// An eval's name as it is typed: `e0012`.
+/// Returns an eval's name as users type it: `e0012`.
 pub(crate) fn eval_name(eval: &Eval) -> String {
     CodePlace::Candidate(eval.id).to_string()
 }
 
-/// Whose ideas these are, as it is typed, where it can be: `n0003`, `control`.
+/// Returns the name of a source of ideas: `n0003`, `control`.
 pub(crate) fn source_name(source: IdeaSource) -> String {
     match source {
         IdeaSource::Node(id) => node_name(id),
@@ -29,12 +29,13 @@ pub(crate) fn source_name(source: IdeaSource) -> String {
     }
 }
 
-/// A node's conversation: `c0003`.
+/// Returns the name of a node's conversation: `c0003`.
 pub(crate) fn conversation_name(id: NodeId) -> String {
     format!("c{id}")
 }
 
-/// Where an idea comes from: the turn of its node's conversation, or the user.
+/// Returns the origin of an idea: a turn of its node's conversation, the user, or the control
+/// group.
 pub(crate) fn idea_source(eval: &Eval) -> String {
     match (eval.turn_id(), eval.group) {
         (Some(turn), _) => turn.to_string(),
@@ -43,7 +44,7 @@ pub(crate) fn idea_source(eval: &Eval) -> String {
     }
 }
 
-/// The eval that a node was; none for the root.
+/// Returns the eval that was promoted to a node; `None` for the root.
 pub(crate) fn source_eval<'a>(facts: &'a Facts, node: &Node) -> Option<Cow<'a, Eval>> {
     match node.origin {
         NodeOrigin::Root => None,
@@ -51,18 +52,18 @@ pub(crate) fn source_eval<'a>(facts: &'a Facts, node: &Node) -> Option<Cow<'a, E
     }
 }
 
-/// An eval's figures.
+/// Returns an eval's scores.
 pub(crate) fn candidate_score(eval: &Eval) -> Option<CandidateScore> {
     eval.scored_candidate().map(|measured| measured.scored)
 }
 
-/// The score, if any metric is behind it.
+/// Returns the score of a comparison, if it is based on any metric.
 pub(crate) fn comparison_score(comparison: &Comparison) -> Option<Finite> {
     let recommendation = &comparison.recommendation;
     (recommendation.metrics_used > 0).then_some(recommendation.score)
 }
 
-/// What an eval is ranked by: as recorded, or, before that, as it will be.
+/// Returns an eval's rank score: the recorded one, or before that the one that will be recorded.
 pub(crate) fn rank_score(eval: &Eval) -> Option<Finite> {
     match eval.gate_verdict() {
         Some(verdict) => verdict.rank_score,
@@ -70,7 +71,7 @@ pub(crate) fn rank_score(eval: &Eval) -> Option<Finite> {
     }
 }
 
-/// What a node is ranked by, the root counting as 0.
+/// Returns a node's rank score; the root counts as 0.
 pub(crate) fn node_rank_score(facts: &Facts, node: &Node) -> Option<Finite> {
     match node.origin {
         NodeOrigin::Root => Some(Finite::ZERO),
@@ -78,7 +79,7 @@ pub(crate) fn node_rank_score(facts: &Facts, node: &Node) -> Option<Finite> {
     }
 }
 
-/// The node that an eval has become.
+/// Returns the node that an eval was promoted to.
 pub(crate) fn promoted_to(eval: &Eval) -> Option<NodeId> {
     match eval.stage {
         Stage::Decided(_, _, CandidateFate::Promoted(node)) => Some(node),
@@ -96,7 +97,8 @@ pub(crate) fn promoted_to(eval: &Eval) -> Option<NodeId> {
     }
 }
 
-/// The file that the root's figures are taken from; none: its sweep is run. The dry world takes none.
+/// Returns the file that the root's results are taken from; `None` if the root is swept. The dry
+/// world takes none.
 pub(crate) fn user_baseline(facts: &Facts) -> Option<&UserPath> {
     match facts.world {
         WorldKind::Real => facts.settings.measure.baseline_csv.as_ref(),
@@ -104,12 +106,12 @@ pub(crate) fn user_baseline(facts: &Facts) -> Option<&UserPath> {
     }
 }
 
-/// The sweep that a candidate is compared with: its parent's own.
+/// Returns the sweep that a candidate is compared with: that of its parent.
 pub(crate) fn parent_baseline(facts: &Facts, eval: &Eval) -> Option<Artifact> {
     facts.baseline_of(facts.node(eval.parent)?)
 }
 
-/// Where an eval's prompts, replies, diffs and logs lie, once it has begun.
+/// Returns the folder of an eval's prompts, replies, diffs and logs, once it has begun.
 pub(crate) fn experiment_folder(eval: &Eval) -> Option<String> {
     let waits = matches!(
         eval.stage,

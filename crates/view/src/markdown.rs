@@ -1,5 +1,5 @@
-//! Markdown in which foreign text cannot do harm: what is written into a table is escaped by its type, and a row has
-//! as many cells as its head. Nothing here knows about runs.
+//! Builds Markdown in which foreign text is harmless. Table cells are escaped by their type, and a
+//! row has as many cells as its head. Nothing here knows about runs.
 
 use crate::figure::NOT_AVAILABLE;
 use crate::safe_text::one_line;
@@ -10,12 +10,12 @@ use std::fmt;
 pub(crate) struct MarkdownText(String);
 
 impl MarkdownText {
-    /// Text, to be read as it is.
+    /// Escapes text, which is then shown literally.
     pub(crate) fn from_text(text: &str) -> Self {
         Self(escape_markdown(&one_line(text)))
     }
 
-    /// A name that can be typed. One that would break out of its quotes is shown as text.
+    /// Formats a name as code, or as text if it would break out of its quotes.
     pub(crate) fn code_span(name: &str) -> Self {
         if name.is_empty() || name.contains(['`', '|', '\n', '\r', '\\']) {
             return Self::from_text(name);
@@ -23,17 +23,17 @@ impl MarkdownText {
         Self(format!("`{name}`"))
     }
 
-    /// A link to a file of the run.
+    /// Formats a link to a file of the run.
     pub(crate) fn link(label: &str, path: &str) -> Self {
         Self(format!("[{}]({})", escape_markdown(&one_line(label)), percent_encode(path)))
     }
 
-    /// Nothing to show.
+    /// Returns the placeholder for a missing value.
     pub(crate) fn not_available() -> Self {
         Self(NOT_AVAILABLE.to_owned())
     }
 
-    /// One after the other; nothing to show where there is none.
+    /// Joins the parts; returns the placeholder if there are none.
     pub(crate) fn join_all(parts: impl IntoIterator<Item = Self>, between: &str) -> Self {
         let parts: Vec<_> = parts.into_iter().map(|part| part.0).collect();
         if parts.is_empty() { Self::not_available() } else { Self(parts.join(between)) }
@@ -50,7 +50,7 @@ impl fmt::Display for MarkdownText {
 pub(crate) struct MarkdownTable<const N: usize>(String);
 
 impl<const N: usize> MarkdownTable<N> {
-    /// A table without rows.
+    /// Creates a table without rows.
     pub(crate) fn new(head: [&str; N]) -> Self {
         Self(format!("| {} |\n|{}\n", head.join(" | "), " --- |".repeat(N)))
     }
@@ -67,7 +67,7 @@ impl<const N: usize> fmt::Display for MarkdownTable<N> {
     }
 }
 
-/// Takes the meaning from every character that has one. An underscore inside a word has none.
+/// Escapes every character that has a meaning in Markdown. An underscore inside a word has none.
 fn escape_markdown(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
@@ -87,7 +87,7 @@ fn escape_markdown(text: &str) -> String {
     safe
 }
 
-/// A path as the target of a link.
+/// Encodes a path as the target of a link.
 pub(crate) fn percent_encode(path: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte);
     let written =

@@ -1,5 +1,5 @@
-//! What became of an eval, in one word and one line, the same in every view. Nothing is decided here: the words are
-//! read off the recorded stage and verdict.
+//! Describes the status of an eval in one word and in one line, for all views. It decides nothing:
+//! the words follow from the recorded stage and verdict.
 
 use crate::safe_text::{self, one_line};
 use crate::words;
@@ -9,37 +9,37 @@ use treebeam_core::facts::{CandidateFate, Eval, Facts, Stage};
 use treebeam_core::group::EvalGroup;
 use treebeam_core::id::CodePlace;
 
-/// What became of an eval.
+/// Status of an eval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EvalStatus {
-    /// It is a node now.
+    /// The eval became a node.
     Promoted,
-    /// It is among the best of its depth; its node is being made.
+    /// The eval is in the beam of its depth; its node is being made.
     Chosen,
-    /// It passed the gate and is not among the best of its depth.
+    /// The eval passed the gate but is not in the beam of its depth.
     Passed,
-    /// It did not pass the gate.
+    /// The eval did not pass the gate.
     Rejected,
-    /// It ended without a score.
+    /// The eval ended without a score.
     Failed,
-    /// A budget was reached before its end.
+    /// A budget was reached before the eval ended.
     Unfinished,
-    /// It has its figures, which are there for comparison: neither gated nor promoted.
+    /// The eval is scored for comparison only: neither gated nor promoted.
     Control,
-    /// It has its figures and waits for its depth to close.
+    /// The eval is scored and waits for its depth to close.
     Scored,
-    /// It is being implemented, swept or compared.
+    /// The eval is being implemented, swept or compared.
     Running,
-    /// It waits.
+    /// The eval waits to be implemented.
     Queued,
-    /// Its idea was evaluated again under another id.
+    /// The idea was evaluated again under another id.
     Superseded,
-    /// It never began: its node was asked for another idea.
+    /// The eval never began: its node was asked for another idea.
     SetAside,
 }
 
 impl EvalStatus {
-    /// All of them, in the order in which they are listed.
+    /// All statuses, in the order of lists.
     pub const ALL: [Self; 12] = [
         Self::Promoted,
         Self::Chosen,
@@ -55,7 +55,7 @@ impl EvalStatus {
         Self::SetAside,
     ];
 
-    /// What became of this eval so far.
+    /// Returns the current status of an eval.
     #[must_use]
     pub fn from_eval(eval: &Eval) -> Self {
         match &eval.stage {
@@ -79,7 +79,7 @@ impl EvalStatus {
         }
     }
 
-    /// The word for it.
+    /// Returns the word for the status.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -105,7 +105,7 @@ impl fmt::Display for EvalStatus {
     }
 }
 
-/// Why it came out that way, or what it waits for, in one line.
+/// Returns the reason for the status, or what the eval waits for, in one line.
 #[must_use]
 pub fn eval_reason(eval: &Eval) -> String {
     match eval.candidate().and_then(|work| work.same_code_as) {
@@ -151,7 +151,7 @@ fn own_reason(eval: &Eval) -> String {
     }
 }
 
-/// The same in at most so many characters.
+/// Returns the reason in at most `most` characters.
 pub(crate) fn brief_reason(eval: &Eval, most: usize) -> String {
     let Stage::Failed { failure, .. } = &eval.stage else {
         return safe_text::shorten_text(&eval_reason(eval), most);
@@ -163,30 +163,30 @@ pub(crate) fn brief_reason(eval: &Eval, most: usize) -> String {
     )
 }
 
-/// The stage, with the kind of failure where that says more.
+/// Returns the failed stage, with the kind of failure if that says more.
 fn failure_stage(failure: &EvalFailure) -> String {
     let (stage, kind) = (failure.stage.to_string(), failure.kind.to_string());
     if stage == kind { stage } else { format!("{stage} ({kind})") }
 }
 
-/// How many evals came out in which way.
+/// Number of evals by status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EvalCounts([u32; EvalStatus::ALL.len()]);
 
 impl EvalCounts {
-    /// Over the whole run. Looks at every eval: for reports, not for every event.
+    /// Counts all evals of a run. It looks at every eval: use it for reports, not for every event.
     #[must_use]
     pub fn overall(facts: &Facts) -> Self {
         Self::from_evals(facts.evals.iter())
     }
 
-    /// Over the open depth.
+    /// Counts the evals of the open depth.
     #[must_use]
     pub fn open_depth(facts: &Facts) -> Self {
         Self::from_evals(facts.open_evals())
     }
 
-    /// Over these evals.
+    /// Counts these evals.
     #[must_use]
     pub fn from_evals(evals: impl IntoIterator<Item = impl AsRef<Eval>>) -> Self {
         let mut counts = Self::default();
@@ -196,13 +196,13 @@ impl EvalCounts {
         counts
     }
 
-    /// How many came out in this way.
+    /// Returns the number of evals with this status.
     #[must_use]
     pub const fn get(self, outcome: EvalStatus) -> u32 {
         self.0[outcome as usize]
     }
 
-    /// In words, what is not at its end before the rest.
+    /// Formats the counts with the unfinished statuses first.
     pub(crate) fn format_open_first(self) -> String {
         const OPEN_STATUSES: [EvalStatus; 3] =
             [EvalStatus::Running, EvalStatus::Queued, EvalStatus::Scored];
@@ -213,7 +213,7 @@ impl EvalCounts {
         self.format_in_order(order)
     }
 
-    /// Those that are some, in this order.
+    /// Formats the counts that are not zero, in this order.
     fn format_in_order(self, order: [EvalStatus; EvalStatus::ALL.len()]) -> String {
         let count = |outcome| (self.get(outcome), outcome);
         let some = order.into_iter().map(count).filter(|(number, _)| *number > 0);
@@ -221,14 +221,14 @@ impl EvalCounts {
         if parts.is_empty() { "none".to_owned() } else { parts.join(", ") }
     }
 
-    /// How many there are.
+    /// Returns the total number.
     #[must_use]
     pub fn total(self) -> u32 {
         self.0.into_iter().sum()
     }
 }
 
-/// `2 promoted, 1 failed`; those that are none are left out.
+/// Formats as `2 promoted, 1 failed`; zero counts are left out.
 impl fmt::Display for EvalCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.format_in_order(EvalStatus::ALL))

@@ -1,11 +1,13 @@
-//! The primary metric in words: its own change, whatever the direction, and the gain, which is positive where it got better.
+//! Describes the change of the primary metric. Its own change keeps the metric's sign; the gain is
+//! positive for an improvement.
 
 use crate::figure::{NOT_AVAILABLE, format_figure};
 use treebeam_core::evidence::{Comparison, PrimaryMeans};
 use treebeam_core::num::Finite;
 use treebeam_core::policy::{Direction, ScorePolicy};
 
-/// The primary's own change: `22.9 → 16.3, −29 %`. Figures of the first rules have no means: then by how much it changed.
+/// Describes the primary's own change: `22.9 → 16.3, −29 %`. Scores of the first rules version have
+/// no means: then only the difference.
 #[must_use]
 pub fn primary_change(policy: &ScorePolicy, comparison: &Comparison) -> String {
     match (comparison.primary_means, comparison.primary_delta) {
@@ -15,7 +17,7 @@ pub fn primary_change(policy: &ScorePolicy, comparison: &Comparison) -> String {
     }
 }
 
-/// The means as they are shown: with a gain of 0 they differ by no more than rounding, and nothing changed.
+/// Returns the means as shown: with a gain of 0 they differ only by rounding, so nothing changed.
 fn without_rounding(means: PrimaryMeans, gain: Option<Finite>) -> PrimaryMeans {
     let is_unchanged = gain == Some(Finite::ZERO);
     PrimaryMeans { candidate: if is_unchanged { means.baseline } else { means.candidate }, ..means }
@@ -29,7 +31,8 @@ fn format_means(PrimaryMeans { baseline, candidate }: PrimaryMeans) -> String {
     }
 }
 
-/// The change in per cent of the baseline, with at most two digits beside the zeros; none where the baseline is 0.
+/// Returns the change in per cent of the baseline, with two digits if small; `None` for a baseline
+/// of 0.
 fn percent_change(baseline: f64, candidate: f64) -> Option<String> {
     let percent = 100.0 * (candidate - baseline) / baseline.abs();
     let rounded =
@@ -45,7 +48,7 @@ fn format_own_change(gain: Finite, direction: Direction) -> String {
     Finite::new(change).map_or_else(|| NOT_AVAILABLE.to_owned(), format_signed)
 }
 
-/// A number with its sign, a real minus where it is less.
+/// Formats a number with its sign, using a real minus.
 fn format_signed(number: Finite) -> String {
     let size = Finite::new(number.get().abs())
         .map_or_else(|| NOT_AVAILABLE.to_owned(), Finite::to_short_string);

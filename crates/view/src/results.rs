@@ -1,4 +1,5 @@
-//! `results.tsv`: one row per eval, for programs. Numbers are exact, a missing one is empty, nothing is quoted.
+//! Renders `results.tsv`: one row per eval, for programs. Numbers are exact, a missing one is
+//! empty, nothing is quoted.
 
 use crate::figure::format_exact;
 use crate::lookup;
@@ -8,7 +9,7 @@ use treebeam_core::evidence::CandidateScore;
 use treebeam_core::facts::{Eval, Facts};
 use treebeam_core::group::EvalGroup;
 
-/// The columns, in order. Grade and `should_explore` are against the parent.
+/// Columns in order. Grade and `should_explore` are against the parent.
 pub const RESULT_COLUMNS: [&str; 21] = [
     "eval",
     "parent",
@@ -33,7 +34,7 @@ pub const RESULT_COLUMNS: [&str; 21] = [
     "group",
 ];
 
-/// All evals as tab-separated values, in the order of their ids.
+/// Renders all evals as tab-separated values, in the order of their ids.
 #[must_use]
 pub fn render_results_tsv(facts: &Facts) -> String {
     let mut text = RESULT_COLUMNS.join("\t");

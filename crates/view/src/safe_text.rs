@@ -1,8 +1,8 @@
-//! Text that a model or a program wrote, made fit for one line: no line ends, no control characters, a limited length.
-//! Escaping for a format is that format's business.
+//! Makes text from a model or a program fit for one line: no line ends or controls, limited length.
+//! Escaping for a format is done by that format's module.
 
-/// The text with what a terminal would obey made visible (`\u{1b}`). Line ends stay, and what follows them is indented:
-/// it cannot pass for a line of this program.
+/// Makes characters that a terminal would obey visible (`\u{1b}`). Line ends are kept, and the
+/// following line is indented, so that it cannot be mistaken for a line of this program.
 #[must_use]
 pub fn escape_controls(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
@@ -18,30 +18,30 @@ pub fn escape_controls(text: &str) -> String {
     shown
 }
 
-/// The longest reason that a view shows; the whole text is on record.
+/// Maximum length of a reason in a view; the record has the whole text.
 pub(crate) const MAX_SHOWN_REASON_CHARS: usize = 240;
 
-/// The text on one line: white space and control characters become single spaces.
+/// Returns the text on one line: white space and control characters become single spaces.
 pub(crate) fn one_line(text: &str) -> String {
     let tame = |c: char| if c.is_control() || is_reordering(c) { ' ' } else { c };
     let tamed: String = text.chars().map(tame).collect();
     tamed.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Invisible characters that turn the direction of what follows, or end a line.
+/// Returns true for invisible characters that change the text direction or end a line.
 pub(crate) const fn is_reordering(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
-/// What nobody sees and somebody may obey: control characters, those that turn the direction, and letters of no width but
-/// those that join others.
+/// Returns true for invisible characters that may have an effect: controls, those that change the
+/// direction, and characters without width except those that join others.
 pub(crate) fn is_hidden(c: char) -> bool {
     c.is_control()
         || is_reordering(c)
         || matches!(c, '\u{ad}' | '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// At most `most` characters; a cut is marked.
+/// Returns at most `most` characters; a cut is marked.
 pub(crate) fn shorten_text(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();
@@ -50,10 +50,10 @@ pub(crate) fn shorten_text(text: &str, most: usize) -> String {
     format!("{}…", kept.trim_end())
 }
 
-/// So much of what a command said last stands on a line, in characters.
+/// Maximum length of the last output line of a command in a message, in characters.
 const MAX_LAST_LINE_CHARS: usize = 200;
 
-/// A message on one line: its first one, and where that ends in what was said, the last of that.
+/// Returns a message on one line: its first line, and if that ends in a colon, also its last.
 #[must_use]
 pub fn message_gist(message: &str) -> String {
     let mut lines = message.lines().map(str::trim_end).filter(|line| !line.is_empty());
@@ -66,7 +66,7 @@ pub fn message_gist(message: &str) -> String {
     }
 }
 
-/// What failed and why in at most `most` characters: the whole message where it fits, else its gist.
+/// Describes a failure in at most `most` characters: the whole message if it fits, else its gist.
 pub(crate) fn format_failure(what: &str, message: &str, most: usize) -> String {
     let whole = one_line(&format!("{what}: {message}"));
     if whole.chars().count() <= most {
@@ -75,12 +75,12 @@ pub(crate) fn format_failure(what: &str, message: &str, most: usize) -> String {
     shorten_text(&one_line(&format!("{what}: {}", message_gist(message))), most)
 }
 
-/// A line of a screen: what it is about, and what there is to say.
+/// Formats a line of a screen: name and value.
 pub(crate) fn format_field(name: &str, value: &str) -> String {
     format!("{name:<12}{value}")
 }
 
-/// The first few, with a word on how many more there are.
+/// Joins the first few items, with a note on how many more there are.
 pub(crate) fn first_few(items: impl Iterator<Item = String>, most: usize) -> String {
     let mut items: Vec<_> = items.collect();
     let more = items.len().saturating_sub(most);
@@ -91,7 +91,7 @@ pub(crate) fn first_few(items: impl Iterator<Item = String>, most: usize) -> Str
     items.join(", ")
 }
 
-/// The first line has the name, the others stand below it.
+/// Formats several values as lines, of which only the first has the name.
 pub(crate) fn field_lines(name: &str, values: impl IntoIterator<Item = String>) -> Vec<String> {
     let names = std::iter::once(name).chain(std::iter::repeat(""));
     names.zip(values).map(|(name, value)| format_field(name, &value)).collect()

@@ -1,5 +1,5 @@
-//! The screen of `treebeam score`: one sweep against another, metric by metric, what the metrics make of it, and what the
-//! gate would say. Every mark can be read without its colour. Computes no figure.
+//! Renders the screen of `treebeam score`: one sweep against another, verdict and gate. Every mark
+//! is readable without its colour. Computes no figure.
 
 pub(crate) mod table;
 pub(crate) mod verdict;
@@ -12,46 +12,46 @@ use treebeam_core::policy::ScorePolicy;
 use treebeam_score::compare::ScoringDetails;
 use treebeam_score::sweep_csv::{RowSelection, Sweep};
 
-/// Two sweeps, and all that is known about them.
+/// Two sweeps with their comparison.
 #[derive(Clone, Copy, Debug)]
 pub struct ScoreReport<'a> {
-    /// What is known of the baseline alone.
+    /// Baseline sweep.
     pub baseline: SweepSide<'a>,
-    /// And of the candidate.
+    /// Candidate sweep.
     pub candidate: SweepSide<'a>,
-    /// N, if only some configurations count.
+    /// Number of configurations that count, if limited.
     pub limit: Option<u32>,
-    /// How they were compared.
+    /// Policy of the comparison.
     pub policy: &'a ScorePolicy,
-    /// The comparison; the baseline is parent and root.
+    /// Comparison; the baseline is both parent and root.
     pub judgement: &'a ScoringDetails,
-    /// What the gate would say.
+    /// Verdict of the gate.
     pub verdict: &'a GateVerdict,
 }
 
 /// One of the two sweeps.
 #[derive(Clone, Copy, Debug)]
 pub struct SweepSide<'a> {
-    /// Its name.
+    /// Name of the sweep.
     pub name: &'a str,
-    /// Whether its rows have ids; where they have none, a row's number is its id.
+    /// True if its rows have ids; without ids, a row's number is its id.
     pub has_ids: bool,
-    /// How rows were selected.
+    /// Selection of rows.
     pub selection: RowSelection,
-    /// How many rows were selected.
+    /// Number of selected rows.
     pub rows_used: u32,
-    /// Rows of the whole file that are shorter or longer than the header.
+    /// Number of rows of the whole file that are shorter or longer than the header.
     pub ragged_rows: u32,
-    /// Selected rows that repeat an id.
+    /// Number of selected rows that repeat an id.
     pub duplicate_ids: u32,
-    /// Selected rows that are not ok.
+    /// Number of selected rows that are not ok.
     pub rows_not_ok: u32,
-    /// The primary's mean.
+    /// Mean of the primary metric.
     pub primary: Option<f64>,
 }
 
 impl<'a> SweepSide<'a> {
-    /// What a sweep says of itself.
+    /// Collects the data of a sweep.
     #[must_use]
     pub fn from_sweep(sweep: &'a Sweep, policy: &ScorePolicy) -> Self {
         Self {
@@ -66,7 +66,7 @@ impl<'a> SweepSide<'a> {
         }
     }
 
-    /// `base.csv: 4 rows used; 1 ragged row, 2 repeated ids`
+    /// Describes the sweep: `base.csv: 4 rows used; 1 ragged row, 2 repeated ids`.
     fn describe(&self) -> String {
         let mut text =
             format!("{}: {} used", one_line(self.name), format_count(self.rows_used, "row"));
@@ -85,16 +85,16 @@ impl<'a> SweepSide<'a> {
     }
 }
 
-/// Whether marks have a colour.
+/// Use of colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColourMode {
-    /// Plain text.
+    /// Plain text without colours.
     Off,
-    /// For a terminal that shows colours.
+    /// Colours for a terminal.
     On,
 }
 
-/// How something looks that is good, bad or neither.
+/// Look of a good, bad or neutral value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ScoreTone {
     Good,
@@ -112,7 +112,7 @@ impl ColourMode {
     }
 }
 
-/// The comparison on one screen.
+/// Renders the comparison on one screen.
 #[must_use]
 pub fn render_score(scoring: &ScoreReport<'_>, colour: ColourMode) -> String {
     let mut lines = vec![
@@ -131,7 +131,7 @@ pub fn render_score(scoring: &ScoreReport<'_>, colour: ColourMode) -> String {
     lines.join("\n") + "\n"
 }
 
-/// What is to be known where one side alone names its configurations.
+/// Returns a note if only one side names its configurations.
 #[must_use]
 pub fn pairing_note(scoring: &ScoreReport<'_>) -> Option<String> {
     let ScoreReport { baseline, candidate, policy, .. } = scoring;
@@ -146,7 +146,7 @@ pub fn pairing_note(scoring: &ScoreReport<'_>) -> Option<String> {
     Some(format!("`{without}` has no column `{id}`: {paired}"))
 }
 
-/// What to do where rows were compared and none of the metrics: the columns that could be chosen.
+/// Returns a hint at usable columns if rows were compared but no metric was.
 #[must_use]
 pub fn column_hint(scoring: &ScoreReport<'_>) -> Option<String> {
     const MAX_HINT_COLUMNS: usize = 6;
@@ -165,7 +165,7 @@ pub fn column_hint(scoring: &ScoreReport<'_>) -> Option<String> {
     Some(format!("{choose}; both files have numbers in {names}"))
 }
 
-/// Which rows count. The two sides may have them selected differently.
+/// Describes which rows count. The two sides may be selected differently.
 fn describe_limit(scoring: &ScoreReport<'_>) -> String {
     let id = one_line(&scoring.policy.id_column);
     let rows = |side: &SweepSide<'_>| match side.selection {
@@ -188,7 +188,8 @@ fn describe_limit(scoring: &ScoreReport<'_>) -> String {
     format!("{limit}{candidate}; of the baseline {baseline}")
 }
 
-/// How many configurations are ok. Exactly N are expected with a limit, without one there may be more.
+/// Describes how many configurations are ok. With a limit exactly that many are expected, without
+/// one at least as many.
 pub(crate) fn format_completeness(completeness: SweepCompleteness, limit: Option<u32>) -> String {
     let SweepCompleteness { expected_count, ok_count, error_count } = completeness;
     let ok = match limit {

@@ -1,10 +1,11 @@
-//! The screen of `treebeam watch`: a run while it goes on. Pure: what is known ([`WatchScene`]), what the user is at ([`ScreenModel`])
-//! and the size give the lines; a key gives the next model. Reads no file, no clock and no keyboard, and draws nothing.
+//! Draws the screen of `treebeam watch`: a run in progress. Pure: the known data ([`WatchScene`]),
+//! the user's position ([`ScreenModel`]) and the size determine the lines; a key determines the
+//! next model. Reads no file, clock or keyboard, and prints nothing.
 //!
 //! # Layout
-//! [`model`] is what a key does, `tree` the rows, `current_work` what is going on and how long it
-//! may take, `page` what lies over the tree, [`watch_history`] what is remembered of the journal,
-//! [`mod@line`] a line with its looks, `inert_text` makes text harmless.
+//! [`model`] handles keys, [`mod@tree`] makes the rows of the tree, [`mod@current_work`] lists
+//! activities and estimates, [`mod@page`] draws the pages over the tree, [`watch_history`] keeps
+//! recent events, [`line`] is a styled line, [`mod@inert_text`] makes text harmless.
 
 mod current_work;
 mod inert_text;
@@ -26,55 +27,55 @@ use jiff::Timestamp;
 use model::ScreenPage;
 use treebeam_core::facts::Facts;
 
-/// What is known of a run.
+/// Data that the screen shows of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct WatchScene<'a> {
-    /// What is on record.
+    /// Recorded facts.
     pub facts: &'a Facts,
-    /// What is remembered of its journal.
+    /// Recent events of the journal.
     pub history: &'a WatchHistory,
-    /// Who runs it, if somebody does.
+    /// Process that runs the run, if any.
     pub runner: Option<&'a str>,
-    /// The command that would go on with it.
+    /// Command that resumes the run.
     pub resume_command: &'a str,
-    /// What time it is.
+    /// Current time.
     pub now: Timestamp,
-    /// Where the run lies.
+    /// Run directory.
     pub directory: &'a str,
-    /// The file that the user wants to see, if it is there.
+    /// File that the user wants to see, if it exists.
     pub paper: Option<&'a ScreenFile>,
-    /// Why the record cannot be followed, if it cannot.
+    /// Reason why the record cannot be followed, if any.
     pub trouble: Option<&'a str>,
 }
 
-/// The end of a file.
+/// End of a file, for showing it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScreenFile {
-    /// Its name.
+    /// Name of the file.
     pub name: String,
-    /// Which one it is.
+    /// Number of the file among the available ones.
     pub number: usize,
-    /// Of how many.
+    /// Number of available files.
     pub count: usize,
-    /// How many bytes before it are left out.
+    /// Number of bytes skipped before the text.
     pub skipped: u64,
-    /// The rest of it.
+    /// Text of the rest of the file.
     pub text: String,
 }
 
-/// How large the screen is.
+/// Size of the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScreenSize {
-    /// How wide.
+    /// Width in columns.
     pub columns: usize,
-    /// How high.
+    /// Height in rows.
     pub rows: usize,
 }
 
-/// The smallest screen on which something can be seen.
+/// Smallest usable screen.
 const MIN_SCREEN_SIZE: ScreenSize = ScreenSize { columns: 40, rows: 10 };
 
-/// The screen: as many lines as it has rows, none wider than its columns.
+/// Draws the screen: as many lines as it has rows, none wider than its columns.
 #[must_use]
 pub fn draw_screen(
     scene: &WatchScene<'_>,
@@ -97,7 +98,7 @@ fn too_small() -> Vec<ScreenLine> {
     vec![ScreenLine::new(ScreenTone::Plain, &format!("at least {columns}×{rows}, please"))]
 }
 
-/// How the rows of the overview are shared out.
+/// Numbers of rows of the parts of the overview.
 struct RowShares {
     path: usize,
     slots: usize,
@@ -120,10 +121,10 @@ impl RowShares {
     }
 }
 
-/// How many lines say how the run stands.
+/// Number of lines that show the state of the run.
 const HEAD_LINES: usize = 4;
 
-/// How many rows of the tree are seen.
+/// Returns the number of visible rows of the tree.
 fn tree_height(scene: &WatchScene<'_>, size: ScreenSize) -> usize {
     RowShares::new(
         size,
@@ -158,7 +159,7 @@ fn overview_lines(
     lines
 }
 
-/// How the run stands, what it took and what it has found.
+/// Returns the lines with state, costs and best path.
 fn head_lines(scene: &WatchScene<'_>, path: &[String], shares: &RowShares) -> Vec<ScreenLine> {
     let facts = scene.facts;
     let best = format!("best   {}", status::format_best(facts));
@@ -180,7 +181,7 @@ fn head_lines(scene: &WatchScene<'_>, path: &[String], shares: &RowShares) -> Ve
         return lines;
     }
     lines.push(ScreenLine::new(ScreenTone::Good, &best));
-    // The last ones led to it most directly.
+    // The last ideas are the most relevant ones.
     let from = path.len().saturating_sub(shares.path);
     lines.extend(
         path.iter()
@@ -190,7 +191,8 @@ fn head_lines(scene: &WatchScene<'_>, path: &[String], shares: &RowShares) -> Ve
     lines
 }
 
-/// How many evals there are, and what became of them: what is going on comes first, for the end of a line may be cut.
+/// Formats the number of evals by status, unfinished ones first, because the end of a line may be
+/// cut.
 fn format_evals(facts: &Facts) -> String {
     let counts = EvalCounts::overall(facts);
     let most = facts.limits.max_total_idea_evals;
@@ -199,7 +201,7 @@ fn format_evals(facts: &Facts) -> String {
     if counts.total() == 0 { total } else { format!("{total}: {}", counts.format_open_first()) }
 }
 
-/// Whether somebody runs it, and how it goes on if not.
+/// Describes which process runs the run, or how to resume it.
 fn format_run_status(scene: &WatchScene<'_>) -> String {
     let facts = scene.facts;
     match (scene.runner, facts.stop_reason()) {
@@ -215,7 +217,7 @@ fn format_run_status(scene: &WatchScene<'_>) -> String {
     }
 }
 
-/// What is going on at this moment, or would be if somebody ran it.
+/// Returns the lines with current activities, or with those begun if no process runs the run.
 fn busy_lines(
     scene: &WatchScene<'_>,
     mut slots: Vec<ScreenLine>,
@@ -239,7 +241,7 @@ fn busy_lines(
     lines
 }
 
-/// The rows of the tree around the cursor.
+/// Returns the rows of the tree around the cursor.
 fn tree_lines(
     scene: &WatchScene<'_>,
     model: &ScreenModel,
@@ -265,7 +267,7 @@ fn tree_lines(
     lines
 }
 
-/// A line between two parts, with what comes below it.
+/// Returns a line between two parts, with a title.
 fn divider_line(title: &str, size: ScreenSize) -> ScreenLine {
     let head = ScreenLine::new(ScreenTone::Dim, &format!("── {title} "));
     let rest = size.columns.saturating_sub(head.columns());

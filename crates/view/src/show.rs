@@ -1,5 +1,5 @@
-//! The screen of `treebeam show`: all that is on record about one node or one eval. Plain text; names of files are relative
-//! to the run directory. Computes no figure, and does not look whether a file is there.
+//! Renders the screen of `treebeam show`: the record of one node or eval. Plain text; file names
+//! are relative to the run directory. Computes no figure, and does not check that files exist.
 
 mod conversation;
 mod eval;
@@ -16,7 +16,7 @@ use treebeam_core::evidence::{Artifact, CandidateScore};
 use treebeam_core::facts::{Eval, Facts, Stage};
 use treebeam_core::id::{CodePlace, NodeId};
 
-/// A node or an eval of a run in this directory, on one screen; none if the run has no such thing.
+/// Renders a node or an eval of a run in this directory; `None` if it does not exist.
 #[must_use]
 pub fn render_show(facts: &Facts, place: CodePlace, directory: &str) -> Option<String> {
     let mut lines = match place {
@@ -27,7 +27,8 @@ pub fn render_show(facts: &Facts, place: CodePlace, directory: &str) -> Option<S
     Some(lines.join("\n") + "\n")
 }
 
-/// The conversation of a node, likewise.
+/// Renders the conversation of a node of a run in this directory; `None` if the node does not
+/// exist.
 #[must_use]
 pub fn render_conversation(facts: &Facts, node: NodeId, directory: &str) -> Option<String> {
     let mut lines = conversation::conversation_lines(facts, facts.node(node)?);
@@ -35,7 +36,7 @@ pub fn render_conversation(facts: &Facts, node: NodeId, directory: &str) -> Opti
     Some(lines.join("\n") + "\n")
 }
 
-/// When an eval was begun.
+/// Returns when an eval was begun.
 #[must_use]
 pub fn started_at(eval: &Eval) -> Option<Timestamp> {
     match eval.stage {
@@ -52,7 +53,7 @@ pub fn started_at(eval: &Eval) -> Option<Timestamp> {
     }
 }
 
-/// When an eval got its figures, or failed.
+/// Returns when an eval was scored or failed.
 #[must_use]
 pub fn ended_at(eval: &Eval) -> Option<Timestamp> {
     match eval.stage {
@@ -70,14 +71,14 @@ pub fn ended_at(eval: &Eval) -> Option<Timestamp> {
     }
 }
 
-/// An eval's place among the best of its depth, counted from 1.
+/// Returns an eval's place in the beam of its depth, counted from 1.
 #[must_use]
 pub fn place_in_beam(facts: &Facts, eval: &Eval) -> Option<usize> {
     let closed = facts.closed.iter().find(|closed| eval.id < closed.evals_end)?;
     closed.beam.iter().position(|id| *id == eval.id).map(|index| index + 1)
 }
 
-/// A file that a decision rests on.
+/// Formats an artifact with its digest.
 fn format_artifact(artifact: &Artifact) -> String {
     let digest = artifact.sha256.to_string();
     let given =
@@ -85,7 +86,7 @@ fn format_artifact(artifact: &Artifact) -> String {
     format!("{}, sha256 {}…{given}", artifact.path, digest.get(..12).unwrap_or(&digest))
 }
 
-/// An idea that led to a node, with what it brought.
+/// Formats the scores and gains of an idea that led to a node.
 pub(crate) fn format_idea_gain(eval: &Eval) -> String {
     let scored = lookup::candidate_score(eval);
     let score = |pick: &dyn Fn(&CandidateScore) -> _| format_change(scored.as_ref().and_then(pick));

@@ -1,6 +1,6 @@
-//! One screen for `treebeam status`, of 80 columns and 24 lines: where a run is, what it has found and how to go on. What
-//! does not fit is cut, and marked; `show`, `best` and the reports have all of it. Plain text, no colours. Whether a
-//! process is at it right now is not on record: the caller says so.
+//! Renders the screen of `treebeam status`, of 80 columns and 24 lines: state, results, next
+//! command. Longer text is cut, and marked; `show`, `best` and the reports have all of it. Plain
+//! text, no colours. Whether a process runs the run is not on record: the caller supplies it.
 
 use crate::figure::format_change;
 use crate::lookup;
@@ -14,25 +14,25 @@ use treebeam_core::facts::{Eval, Facts, RemovalState, RootBaseline};
 use treebeam_core::id::NodeId;
 use treebeam_core::policy::RunLimits;
 
-/// What a terminal shows at once, less the line on which one types.
+/// Size of the screen, without the line of the prompt.
 const SCREEN_LINES: usize = 23;
 const SCREEN_COLUMNS: usize = 80;
-/// What is left of a line beside the name of what it is about.
+/// Width of a value, beside the name of its field.
 const VALUE_COLUMNS: usize = SCREEN_COLUMNS - 12;
-/// How many things of a kind fit on the screen.
+/// Maximum number of listed items of a kind.
 const MAX_LISTED_ITEMS: usize = 8;
 
-/// What budgets count beside what answers took: the worst of calls that brought none. No event tells of it.
+/// Worst-case costs of calls without an answer, which budgets count too. No event records them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnansweredCalls {
-    /// In money, as far as prices are known.
+    /// Cost, as far as prices are known.
     pub cost: Cost,
-    /// In tokens.
+    /// Number of tokens.
     pub tokens: u64,
 }
 
 impl UnansweredCalls {
-    /// In words, where there is a budget that counts it.
+    /// Describes the costs that are counted by a configured budget, if any.
     #[must_use]
     pub fn describe(self, limits: &RunLimits) -> Option<String> {
         let (cost, tokens) = (self.cost, self.tokens);
@@ -46,8 +46,8 @@ impl UnansweredCalls {
     }
 }
 
-/// The run on one screen: who runs it, if somebody does, which of its questions wait, and which
-/// command would go on with it.
+/// Renders a run on one screen: its runner if any, waiting questions, and the command that resumes
+/// it.
 #[must_use]
 pub fn render_status(
     facts: &Facts,
@@ -59,11 +59,11 @@ pub fn render_status(
     let mut lines = head_lines(facts, unanswered);
     let mut foot = foot_lines(facts, runner, resume_command);
     foot.extend(waiting_lines(waits));
-    // A command is to be typed: it is not cut, and the terminal breaks it.
+    // Commands are meant to be typed: they are not cut, and the terminal wraps them.
     let below: usize = foot.iter().map(|line| text_columns(line).div_ceil(SCREEN_COLUMNS)).sum();
     let deferred: Vec<_> = facts.leftovers.iter().filter_map(deferred_line).collect();
     let room = SCREEN_LINES.saturating_sub(lines.len() + below);
-    // Where there is not enough room for both, what was found comes first.
+    // If there is not enough room for both, ideas take precedence over cleanups.
     let for_cleanup = if deferred.is_empty() { 0 } else { 2.min(room) };
     lines.extend(idea_chain_lines(facts, MAX_LISTED_ITEMS.min(room - for_cleanup)));
     let room = SCREEN_LINES.saturating_sub(lines.len() + below);
@@ -72,7 +72,7 @@ pub fn render_status(
     lines.join("\n") + "\n"
 }
 
-/// Where it is, and what it took.
+/// Returns the lines with state and costs.
 fn head_lines(facts: &Facts, unanswered: UnansweredCalls) -> Vec<String> {
     let mut lines = [
         wrapped_field("run", facts.run.as_str(), 1),
@@ -112,7 +112,7 @@ fn head_lines(facts: &Facts, unanswered: UnansweredCalls) -> Vec<String> {
     lines
 }
 
-/// Who runs it, and how it goes on.
+/// Returns the lines with the runner or the command that resumes the run.
 fn foot_lines(facts: &Facts, runner: Option<&str>, resume_command: &str) -> Vec<String> {
     match runner {
         Some(runner) => {
@@ -140,7 +140,7 @@ fn foot_lines(facts: &Facts, runner: Option<&str>, resume_command: &str) -> Vec<
     }
 }
 
-/// The question that has waited longest, and how many others do.
+/// Returns the question that has waited longest, and the number of others.
 fn waiting_lines(waits: &[String]) -> Vec<String> {
     let Some((oldest, others)) = waits.split_first() else { return Vec::new() };
     let mut lines = wrapped_field("waits", &one_line(oldest), 2);
@@ -153,7 +153,7 @@ fn waiting_lines(waits: &[String]) -> Vec<String> {
     lines
 }
 
-/// A field on so many lines at most; a cut is marked.
+/// Formats a field on at most `most` lines; a cut is marked.
 fn wrapped_field(name: &str, value: &str, most: usize) -> Vec<String> {
     let mut lines = wrap_text(value, VALUE_COLUMNS);
     if lines.len() > most {
@@ -171,7 +171,7 @@ fn paused_lines(facts: &Facts) -> Vec<String> {
     ]
 }
 
-/// Where it is to stop. Whoever resumes it after that goes on.
+/// Returns the line with a requested stop. A later resume continues beyond it.
 fn stop_line(facts: &Facts) -> Option<String> {
     let depth = facts.pending_stop_after()?;
     let way_back = format!("`treebeam unpause {}` takes that back", facts.run);
@@ -187,7 +187,7 @@ pub(crate) fn format_depth(facts: &Facts) -> String {
     format!("{} ({done})", facts.depth)
 }
 
-/// A reach that was made shorter on the way does not undo what is done.
+/// Formats closed depths; the limit may have been lowered below them later.
 fn format_closed_depths(closed: usize, most: u32) -> String {
     if u32::try_from(closed).is_ok_and(|closed| closed <= most) {
         return format!("{closed} of {most} done");
@@ -221,7 +221,7 @@ pub(crate) fn format_best(facts: &Facts) -> String {
     }
 }
 
-/// The ideas that led to the best node, the last ones where there are more than fit.
+/// Returns the ideas that led to the best node, only the last ones if there are too many.
 fn idea_chain_lines(facts: &Facts, most: usize) -> Vec<String> {
     let chain = facts.idea_chain(facts.best_node());
     if chain.len() <= most {
@@ -242,7 +242,7 @@ fn format_idea(eval: &Eval) -> String {
     format!("{name} {} {gain}", fit_text(&one_line(&eval.idea.title), room))
 }
 
-/// What could not be removed; what is merely due goes without saying.
+/// Returns what could not be removed; due removals that were not tried yet are not listed.
 fn cleanup_lines(facts: &Facts, deferred: &[String], most: usize) -> Vec<String> {
     if deferred.is_empty() {
         return Vec::new();

@@ -1,5 +1,5 @@
-//! `TREE_SUMMARY.md`: the whole run for a reader, from its outcome down to every eval with its reason. Shows nothing
-//! that depends on how often the run was interrupted or how parallel it ran; times are those on record.
+//! Renders `TREE_SUMMARY.md`: the whole run, from its outcome down to every eval with its reason.
+//! Shows nothing that depends on interruptions or parallelism; times are those on record.
 
 mod depth;
 mod eval_effort;
@@ -15,12 +15,12 @@ use crate::words::{self, format_count};
 use treebeam_core::facts::{Eval, Facts, Node, RunPhase};
 use treebeam_core::id::NodeId;
 
-/// How to read the tables.
+/// Notes on how to read the tables.
 const TABLE_NOTES: &str = "Grade, `should_explore` and the gate compare a candidate with its parent; the rank score \
     compares it with the root, which counts as 0. A gain is the change of the primary metric, positive where the \
     candidate is better, whatever the metric's direction.";
 
-/// The run as Markdown.
+/// Renders the run as Markdown.
 #[must_use]
 pub fn render_tree_summary(facts: &Facts) -> String {
     let title = format!("# Tree search {}", MarkdownText::from_text(facts.run.as_str()));
@@ -46,7 +46,7 @@ fn format_run_outcome(facts: &Facts) -> String {
     format!("{now} **Best{so_far}**: {}.{}", format_best(facts), format_times(facts))
 }
 
-/// When it began and when it ended, and how long after.
+/// Formats start, end and duration of the run.
 fn format_times(facts: &Facts) -> String {
     let RunPhase::Stopped { at, .. } = facts.phase else { return String::new() };
     let began = facts.created_at;

@@ -1,5 +1,5 @@
-//! How far to trust the best in words: what it was picked from, and what luck alone would have shown. Computes nothing itself,
-//! and knows nothing of data that the search never saw.
+//! Describes how far to trust the best: the selection it was picked from, and what luck would show.
+//! Computes nothing itself, and knows nothing of hold-out data.
 
 use crate::figure::{NOT_AVAILABLE, format_change, format_figure};
 use crate::markdown::{MarkdownTable, MarkdownText};
@@ -12,16 +12,17 @@ use treebeam_score::luck::{
     GainPosition, Luck, LuckEstimate, LuckYardstick, MIN_CANDIDATES, estimate_luck,
 };
 
-/// What the measures of luck do not say.
+/// Limits of the measures of luck.
 pub(crate) const LUCK_LIMITS: &str = "Neither measure of luck is right. By configurations: as if each configuration were a draw of its own; those of \
     one sweep are often near copies of each other, and other data would move all of them at once, so luck may be larger. By \
     candidates: as if all that candidates differ by were luck; where ideas do differ, luck is smaller. Both suppose normal noise, anew \
     at each depth; where it is the same data that flatter every depth, depths add up to less.";
-/// What there is to do about it.
+/// Advice to the user.
 pub(crate) const TRUST_ADVICE: &str =
     "Judge it on data that the search never saw before you rely on it.";
 
-/// What the best was picked from, and how its gain stands against luck; nothing where nothing has figures.
+/// Describes what the best was picked from, and how its gain compares with luck; `None` if nothing
+/// is scored.
 pub(crate) fn trust_sentences(facts: &Facts) -> Option<(Luck, Vec<String>)> {
     let luck = estimate_luck(facts)?;
     let sentences = [
@@ -51,7 +52,8 @@ fn picked_sentence(facts: &Facts, luck: &Luck) -> String {
     text
 }
 
-/// What luck shows, and how the gain stands against that; the root has none.
+/// Describes the gain that luck would show, and how the best's gain compares with it; the root has
+/// no gain.
 fn luck_sentence(facts: &Facts, luck: &Luck) -> String {
     let yardsticks = luck.yardsticks();
     let ([low, ..], [.., high]) = (yardsticks.as_slice(), yardsticks.as_slice()) else {
@@ -82,7 +84,7 @@ fn luck_sentence(facts: &Facts, luck: &Luck) -> String {
     format!("{luck_alone} This one has a gain of {}: {stands}.", format_change(luck.gain))
 }
 
-/// Why there is nothing to hold a gain against.
+/// Explains why luck cannot be estimated.
 fn unknown_luck_sentence(luck: &Luck) -> String {
     let why = if [luck.by_configurations, luck.by_candidates].contains(&LuckEstimate::NoNoise) {
         "there is no noise to measure it by".to_owned()
@@ -94,7 +96,7 @@ fn unknown_luck_sentence(luck: &Luck) -> String {
     format!("How large luck is cannot be told: {why}.")
 }
 
-/// What is said of a measure that has no noise.
+/// Names the measures that have no noise, if any.
 fn no_noise_sentence(luck: &Luck) -> Option<String> {
     let about = |(name, measure, why)| match measure {
         LuckEstimate::NoNoise => Some(format!("{name} there is no noise to measure by: {why}.")),
@@ -110,14 +112,15 @@ fn no_noise_sentence(luck: &Luck) -> Option<String> {
     (!said.is_empty()).then(|| said.join(" "))
 }
 
-/// `+0.1 to +0.2`.
+/// Formats a range as `+0.1 to +0.2`.
 fn format_range(low: Finite, high: Finite) -> String {
     let (low, high) = (format_luck(Some(low)), format_luck(Some(high)));
     if low == high { low } else { format!("{low} to {high}") }
 }
 
-/// The measures that there are: what each is called, how large the noise of one candidate is, what the best of the search
-/// would show by it, what it would rarely exceed, and how the gain stands to what it would show.
+/// Returns a row for each measure of luck: its name, the noise of one candidate, the expected gain
+/// of the best by luck, the gain it would rarely exceed, and the ratio of the gain to the expected
+/// one.
 pub(crate) fn luck_measures(luck: &Luck) -> Vec<[String; 5]> {
     let measure = |(name, by): (&str, LuckEstimate)| {
         let by = by.yardstick()?;
@@ -136,17 +139,17 @@ pub(crate) fn luck_measures(luck: &Luck) -> Vec<[String; 5]> {
         .collect()
 }
 
-/// What luck shows, as a change.
+/// Formats an estimate of luck as a change.
 pub(crate) fn format_luck(luck: Option<Finite>) -> String {
     format_change(round_luck(luck))
 }
 
-/// Three digits: no more is known of luck.
+/// Rounds an estimate of luck to three digits, its precision.
 pub(crate) fn round_luck(luck: Option<Finite>) -> Option<Finite> {
     luck.and_then(|luck| Finite::new(format!("{:.2e}", luck.get()).parse().ok()?))
 }
 
-/// The head of the measures.
+/// Column heads of the table of measures.
 pub(crate) const MEASURE_COLUMNS: [&str; 5] = [
     "luck",
     "noise of one candidate",
@@ -155,14 +158,14 @@ pub(crate) const MEASURE_COLUMNS: [&str; 5] = [
     "gain / best by luck",
 ];
 
-/// `1.9 times`.
+/// Formats a ratio as `1.9 times`.
 fn format_gain_ratio(luck: &Luck, by: LuckYardstick) -> String {
     let times = luck.gain.map(|gain| gain.get() / by.expected.get());
     let times = times.filter(|times| times.is_finite());
     times.map_or_else(|| NOT_AVAILABLE.to_owned(), |times| format!("{times:.1} times"))
 }
 
-/// The section of the summary.
+/// Renders the section of the summary on trust.
 pub(crate) fn trust_section(facts: &Facts) -> Option<String> {
     let (luck, sentences) = trust_sentences(facts)?;
     let said = sentences

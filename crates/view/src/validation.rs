@@ -1,10 +1,10 @@
-//! `VALIDATION_REPORT.md`: what a check of a run found, for people. Finding it is not done here.
+//! Renders `VALIDATION_REPORT.md`: the findings of a validation, for people. It finds none itself.
 
 use crate::markdown::{MarkdownTable, MarkdownText};
 use crate::words::format_count;
 use treebeam_core::audit::{AuditFinding, FindingSeverity};
 
-/// The report: errors first, otherwise in the order in which they were found.
+/// Renders the report: errors first, otherwise in the order of the findings.
 #[must_use]
 pub fn render_validation_report(run: &str, findings: &[AuditFinding]) -> String {
     let title = format!("# Validation of run {}\n\n", MarkdownText::from_text(run));

@@ -1,5 +1,5 @@
-//! The tree against its control group in words: who did better with the same number of evals, what each side took, and what
-//! that does not say. Compares nothing itself.
+//! Describes the tree against its control group: which did better with equally many evals, and the
+//! costs. Compares nothing itself.
 
 use crate::figure::format_change;
 use crate::markdown::{MarkdownTable, MarkdownText};
@@ -11,12 +11,13 @@ use treebeam_score::versus::{
     ComparedSides, ControlComparison, LeadingSide, SideResult, SideSpend, compare_with_control,
 };
 
-/// What the comparison does not say.
+/// Limits of the comparison.
 const COMPARISON_LIMITS: &str = "The same spend means what both share and the same number of evals of each side's own, in the order of their ids, failed ones included. Only \
     what the other side does not share and what passes the gate's checks counts as best; nothing is decided by the checks for \
     the control group. One run is one draw: another may end the other way.";
 
-/// Who did better with the same number of evals, in one sentence; nothing for a run without a control group.
+/// Describes in one sentence which side did better with the same number of evals; `None` without a
+/// control group.
 #[must_use]
 pub fn control_verdict(facts: &Facts) -> Option<String> {
     Some(match compare_with_control(facts)? {
@@ -60,7 +61,7 @@ fn describe_compared(compared: &ComparedSides) -> String {
     }
 }
 
-/// `rank score +0.5 (e0012)`.
+/// Formats the best of a side as `rank score +0.5 (e0012)`.
 fn format_side_best(side: &SideResult) -> String {
     let score = format_change(Some(side.rank_score()));
     match side.best {
@@ -69,7 +70,7 @@ fn format_side_best(side: &SideResult) -> String {
     }
 }
 
-/// What each side took with the same number of evals, and whether that is the same; nothing where nothing is compared.
+/// Describes the costs of each side with the same number of evals; `None` if nothing is compared.
 #[must_use]
 pub fn control_spending(facts: &Facts) -> Option<String> {
     let ControlComparison::Compared(compared) = compare_with_control(facts)? else { return None };
@@ -88,7 +89,7 @@ fn describe_spending(tree: &AgentBill, root: &AgentBill) -> String {
     format!("the tree's answers took {}; the root's took {}{times}", of(tree), of(root))
 }
 
-/// How much more one side took than the other, by cost where that is known, else by tokens.
+/// Formats the ratio of the two sides' costs, by price if known, else by tokens.
 fn spending_ratio(tree: &AgentBill, root: &AgentBill) -> Option<String> {
     let known = |bill: &AgentBill| bill.known_cost().filter(|_| bill.calls_without_price == 0);
     let dollars = || Some((known(tree)?.to_dollars(), known(root)?.to_dollars(), "the cost"));
@@ -101,7 +102,7 @@ fn spending_ratio(tree: &AgentBill, root: &AgentBill) -> Option<String> {
     (times.is_finite() && times > 0.0).then(|| format!("{times:.2} times {what}"))
 }
 
-/// The section of the summary.
+/// Renders the section of the summary on the control group.
 pub(crate) fn control_section(facts: &Facts) -> Option<String> {
     let control = facts.control_policy()?;
     let head = "## Tree or root alone";

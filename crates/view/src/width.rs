@@ -1,19 +1,19 @@
-//! How wide text is on a terminal, and how it is made to fit: in columns, of which a wide character takes two. Expects text
-//! without control characters.
+//! Measures and fits text on a terminal, in columns, of which a wide character takes two. Expects
+//! text without control characters.
 
 use unicode_width::UnicodeWidthChar as _;
 
-/// How many columns the text takes.
+/// Returns the width of a text in columns.
 pub(crate) fn text_columns(text: &str) -> usize {
     text.chars().map(char_columns).sum()
 }
 
-/// How many columns a character takes.
+/// Returns the width of a character in columns.
 pub(crate) fn char_columns(c: char) -> usize {
     c.width().unwrap_or(0)
 }
 
-/// At most so many columns of the text; a cut is marked.
+/// Cuts a text to at most so many columns; a cut is marked.
 pub(crate) fn fit_text(text: &str, most: usize) -> String {
     if text_columns(text) <= most {
         return text.to_owned();
@@ -22,7 +22,7 @@ pub(crate) fn fit_text(text: &str, most: usize) -> String {
     format!("{}…", fitting_head(text, room).trim_end())
 }
 
-/// The text in lines of at most so many columns, broken between words where that is possible.
+/// Wraps a text into lines of at most so many columns, between words if possible.
 pub(crate) fn wrap_text(text: &str, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut line = String::new();
@@ -42,7 +42,7 @@ pub(crate) fn wrap_text(text: &str, most: usize) -> Vec<String> {
     lines
 }
 
-/// The text in pieces of at most so many columns, wherever they end.
+/// Splits a text into pieces of at most so many columns, at any character.
 pub(crate) fn column_pieces(text: &str, most: usize) -> Vec<String> {
     let mut pieces = Vec::new();
     let rest = break_word(text, most, &mut pieces);
@@ -52,11 +52,11 @@ pub(crate) fn column_pieces(text: &str, most: usize) -> Vec<String> {
     pieces
 }
 
-/// Puts what does not fit of a word on lines of its own; the rest of it is given back.
+/// Adds the full lines of a word that is too long, and returns its rest.
 fn break_word(word: &str, most: usize, lines: &mut Vec<String>) -> String {
     let (mut line, mut taken) = (String::new(), 0);
     for c in word.chars() {
-        // A character that is wider than a whole line stands alone.
+        // A character that is wider than a whole line gets its own line.
         if taken + char_columns(c) > most && !line.is_empty() {
             lines.push(std::mem::take(&mut line));
             taken = 0;
@@ -67,7 +67,7 @@ fn break_word(word: &str, most: usize, lines: &mut Vec<String>) -> String {
     line
 }
 
-/// As much of the beginning as fits.
+/// Returns as much of the beginning as fits.
 fn fitting_head(text: &str, most: usize) -> &str {
     let mut taken = 0;
     let end = text.char_indices().find(|(_, c)| {

@@ -1,4 +1,5 @@
-//! Stops, phases and rules in words for people. Short, and in the words of the documentation.
+//! Describes stops, phases, costs and rules for people, briefly and in the words of the
+//! documentation.
 
 use crate::figure::format_figure;
 use crate::lookup;
@@ -13,14 +14,14 @@ use treebeam_core::id::CodePlace;
 use treebeam_core::num::Finite;
 use treebeam_core::policy::{Direction, RunLimits};
 
-/// `1 eval`, `2 evals`.
+/// Formats a count with its noun: `1 eval`, `2 evals`.
 pub(crate) fn format_count(number: impl TryInto<u64>, thing: &str) -> String {
     let number = number.try_into().unwrap_or(u64::MAX);
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {thing}{plural}")
 }
 
-/// What is behind the ports.
+/// Describes the world of a run: real or dry.
 pub(crate) fn describe_world(world: WorldKind) -> String {
     match world {
         WorldKind::Dry { seed } => format!("dry (seed {seed}): no model, no sweep"),
@@ -28,7 +29,7 @@ pub(crate) fn describe_world(world: WorldKind) -> String {
     }
 }
 
-/// Why a run is over.
+/// Describes why a run is over.
 pub(crate) const fn describe_stop(reason: StopReason) -> &'static str {
     match reason {
         StopReason::MaxDepth => "all depths are done",
@@ -42,7 +43,7 @@ pub(crate) const fn describe_stop(reason: StopReason) -> &'static str {
     }
 }
 
-/// What answers cost, as far as that is known.
+/// Formats the cost of answers, as far as it is known.
 pub(crate) fn format_cost(bill: &AgentBill) -> String {
     match (bill.calls, bill.known_cost()) {
         (0, _) => Cost::default().to_string(),
@@ -52,7 +53,7 @@ pub(crate) fn format_cost(bill: &AgentBill) -> String {
     }
 }
 
-/// The same in a cell of a narrow table, to the cent.
+/// Formats the cost of answers to the cent, for a cell of a narrow table.
 pub(crate) fn format_cents(bill: &AgentBill) -> String {
     let cost = |bill: &AgentBill| format!("${:.2}", bill.cost.to_dollars());
     match (bill.known_cost(), bill.calls_without_price) {
@@ -63,7 +64,7 @@ pub(crate) fn format_cents(bill: &AgentBill) -> String {
     }
 }
 
-/// What answers of agents took.
+/// Describes calls, tokens and cost of agents' answers.
 pub(crate) fn describe_bill(bill: &AgentBill) -> String {
     let tokens = format_count(bill.usage.total_tokens(), "token");
     let cost = match (bill.known_cost(), bill.calls_without_price) {
@@ -80,7 +81,7 @@ pub(crate) fn describe_bill(bill: &AgentBill) -> String {
     )
 }
 
-/// The same, all together and then by role; nothing where nothing was answered.
+/// Describes the bills in total and then by role; empty without answers.
 pub(crate) fn describe_bills(bills: &RoleBills) -> Vec<String> {
     let mut lines: Vec<String> =
         bills.by_role().map(|(role, one)| format!("{role}: {}", describe_bill(one))).collect();
@@ -90,7 +91,7 @@ pub(crate) fn describe_bills(bills: &RoleBills) -> Vec<String> {
     lines
 }
 
-/// The most that answers of agents may take, if there is such a limit.
+/// Describes the limits on cost and tokens, if there are any.
 pub(crate) fn describe_spending_limits(run_limits: &RunLimits) -> Option<String> {
     let cost =
         run_limits.max_cost_usd.map(|dollars| format!("at most ${}", dollars.to_exact_string()));
@@ -99,7 +100,7 @@ pub(crate) fn describe_spending_limits(run_limits: &RunLimits) -> Option<String>
     (!limits.is_empty()).then(|| limits.join(", "))
 }
 
-/// A budget, by its key.
+/// Returns the configuration key of a budget.
 pub(crate) const fn budget_key(budget: BudgetKind) -> &'static str {
     match budget {
         BudgetKind::Cost => "`max_cost_usd`",
@@ -108,12 +109,12 @@ pub(crate) const fn budget_key(budget: BudgetKind) -> &'static str {
     }
 }
 
-/// What is to be known of results that the run did not measure.
+/// Returns a note on results that the run did not measure.
 pub(crate) fn user_results_note(results: &Artifact) -> Option<String> {
     results.user_source().map(|file| format!("taken from `{file}`, not measured"))
 }
 
-/// The twin whose results stand for a candidate's own sweep.
+/// Describes which sweep a candidate with the same code shares.
 pub(crate) fn describe_same_code(original: SweepSubject) -> String {
     match original {
         SweepSubject::Root => "same code as the root".to_owned(),
@@ -121,7 +122,7 @@ pub(crate) fn describe_same_code(original: SweepSubject) -> String {
     }
 }
 
-/// What the run is at.
+/// Describes the phase of a run.
 pub(crate) fn describe_phase(facts: &Facts) -> String {
     match &facts.phase {
         RunPhase::Measuring => match lookup::user_baseline(facts) {
@@ -142,7 +143,7 @@ pub(crate) fn describe_phase(facts: &Facts) -> String {
     }
 }
 
-/// When a candidate's sweep counts as complete.
+/// Describes when a candidate's sweep counts as complete.
 pub(crate) fn describe_completeness(facts: &Facts) -> String {
     if let Some(limit) = facts.settings.sweep_config_limit {
         let last = limit.get() - 1;
@@ -162,7 +163,7 @@ pub(crate) fn describe_completeness(facts: &Facts) -> String {
     format!("{rows}, at least {} % of them ok", format_figure(rate))
 }
 
-/// The metric that may not regress.
+/// Describes the direction of a metric.
 pub(crate) const fn describe_direction(direction: Direction) -> &'static str {
     match direction {
         Direction::Higher => "higher is better",
@@ -170,7 +171,7 @@ pub(crate) const fn describe_direction(direction: Direction) -> &'static str {
     }
 }
 
-/// A rule of the gate, as what has to hold.
+/// Describes a rule of the gate, as the condition that must hold.
 pub(crate) const fn describe_rule(rule: GateRule) -> &'static str {
     match rule {
         GateRule::Completed => "implemented, committed, swept and scored",
@@ -189,12 +190,12 @@ pub(crate) const fn describe_rule(rule: GateRule) -> &'static str {
     }
 }
 
-/// How long it is from one moment to another, like an age.
+/// Formats the time between two moments, like an age.
 pub(crate) fn format_span(from: Timestamp, to: Timestamp) -> String {
     format_age(Duration::try_from(to.duration_since(from)).unwrap_or_default())
 }
 
-/// How long ago something was, in the largest unit of which there are two.
+/// Formats an age in the largest unit of which there are at least two.
 pub(crate) fn format_age(age: Duration) -> String {
     let seconds = age.as_secs();
     let units = [("d", 86_400), ("h", 3_600), ("min", 60)];

@@ -1,4 +1,4 @@
-//! Figures of the page, by hand: what luck alone would have shown, what each model took, what an eval did when.
+//! Checks figures of the page against values computed by hand: luck, costs by model, times.
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 mod sample;
@@ -20,7 +20,7 @@ use treebeam_view::render_tree_summary;
 
 // ---- luck
 
-/// The sample, in which all that was swept is whole.
+/// The sample, in which every sweep is complete.
 fn facts() -> Facts {
     let mut facts = (*sample::finished()).clone();
     for eval in facts.evals.unpack_all() {
@@ -32,7 +32,7 @@ fn facts() -> Facts {
     facts
 }
 
-/// Changes the figures of an eval that has some.
+/// Changes the scores of an eval that has some.
 fn change(eval: &mut Eval, how: impl FnOnce(&mut ScoredCandidate)) {
     if let Stage::Scored(measured) | Stage::Decided(measured, ..) = &mut eval.stage {
         how(measured);
@@ -56,7 +56,8 @@ fn close(number: Finite, expect: f64) {
     assert!((number.get() - expect).abs() < 1e-6, "{number} is not {expect}");
 }
 
-/// Depth 0 has the changes 0.3, 0.8, 0.05 and -0.4, depth 1 0.25 and 0.9. e(4) = 1.045756 and e(2) = 0.681037.
+/// Depth 0 has the changes 0.3, 0.8, 0.05 and -0.4, depth 1 0.25 and 0.9. e(4) = 1.045756 and e(2)
+/// = 0.681037.
 #[test]
 fn luck_is_what_it_is_by_hand() {
     let Luck { depths, without_effect, gain, by_configurations, by_candidates } =
@@ -69,7 +70,8 @@ fn luck_is_what_it_is_by_hand() {
     close(noise, 0.1);
     close(expected, 0.1 * (1.045_755_5 + 0.681_037_1));
     assert!(rarely > expected);
-    // Their median is 0.275, the distances from it 0.675, 0.225, 0.025, 0.025, 0.525 and 0.625, and of these 0.375.
+    // Their median is 0.275, the distances from it 0.675, 0.225, 0.025, 0.025, 0.525 and 0.625, and
+    // of these 0.375.
     let LuckYardstick { noise, expected, .. } = by_candidates.yardstick().unwrap();
     close(noise, 0.375 * 1.482_602_218_5);
     close(expected, 0.960_055_0);
@@ -118,7 +120,7 @@ fn what_is_not_valid_is_no_draw_and_of_fewer_than_five_nothing_is_told() {
     assert!(render_tree_summary(&facts).contains(why));
 }
 
-/// Its figures are those of the older candidate with the same code, which counts already.
+/// A twin has the figures of the older candidate with the same code, which counts already.
 #[test]
 fn a_twin_is_no_draw_of_its_own() {
     let mut facts = with_error(0.1, 20);
@@ -161,7 +163,7 @@ fn the_same_words_stand_on_the_page_and_in_the_summary() {
     };
     let between = "This one has a gain of +0.55: more than luck is likely to show by one measure, and not by the other.";
     check(0.1, "about +0.173 to +0.96 in", GainPosition::Between, between);
-    // More than the best of a search without effect shows on average, and no rare thing.
+    // More than the best of a search without effect shows on average, but not a rare value.
     check(
         0.25,
         "about +0.432 to +0.96 in",
@@ -182,7 +184,7 @@ fn no_noise_is_no_measure() {
     assert!(render_tree_summary(&facts).contains("How large luck is cannot be told"));
 }
 
-/// What is left of equal changes when they are subtracted is no noise.
+/// The remainder of subtracting equal changes is not noise.
 #[test]
 fn rounding_is_no_noise() {
     let facts = with_error(4.25e-17, 20);
@@ -261,7 +263,8 @@ fn agents(model: &str) -> RecordedAgents {
     RecordedAgents(BTreeMap::from([("coder".to_owned(), said)]))
 }
 
-/// The sample, whose coder answers each idea with so many calls, and is another one after the first of these events.
+/// The sample, whose coder needs so many calls for each idea, and changes after the first of these
+/// events.
 fn with_models(changes: &[(usize, &str)]) -> Facts {
     let mut started = sample::started();
     started.agents = agents("small");
@@ -283,7 +286,7 @@ fn with_models(changes: &[(usize, &str)]) -> Facts {
     (*sample::after(&events, events.len())).clone()
 }
 
-/// Role, model and calls of each line of the table.
+/// Returns role, model and calls of each line of the table.
 fn lines(facts: &Facts) -> Vec<String> {
     let page = render_costs(facts).into_string();
     let lines = page.split("<tr><th scope=\"row\">").skip(1);
@@ -313,7 +316,7 @@ fn who_answered_nothing_is_not_remembered() {
 
 // ---- the time line
 
-/// Sweep, implementation and question that the record has no end of.
+/// Sweep, implementation and request for ideas whose end is not on record.
 #[test]
 fn what_is_under_way_is_drawn_and_said() {
     let events = sample::events();

@@ -1,5 +1,5 @@
-//! `report.html` and its parts: sound markup at every moment of a run, nothing foreign that is more than text, every link with
-//! an end, a size that does not run away.
+//! Tests `report.html` and its parts: sound markup, escaped foreign text, working links, bounded
+//! size. Holds at every moment of a run.
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 mod sample;
@@ -25,17 +25,17 @@ use treebeam_view::{render_graph, render_results_tsv, render_tree_summary};
 
 // ---- a reader of HTML that is stricter than a browser
 
-/// A tag, with what it says.
+/// A tag with its attributes.
 struct Tag<'a> {
     name: &'a str,
     attributes: Vec<(&'a str, &'a str)>,
 }
 
-/// Elements that have no end.
+/// Elements without an end tag.
 const VOID: [&str; 4] = ["meta", "link", "input", "br"];
 
-/// All tags, after a look at each: every one ends, in order, its attributes are quoted, and it is none that foreign text
-/// would bring.
+/// Returns all tags, and checks each: it is closed in order, its attributes are quoted, and it is
+/// none that foreign text would bring.
 fn tags(html: &str) -> Vec<Tag<'_>> {
     let mut open = Vec::new();
     let mut tags = Vec::new();
@@ -66,7 +66,7 @@ fn shorten(text: &str) -> String {
     text.chars().take(120).collect()
 }
 
-/// Where a tag ends: quotes may hold anything.
+/// Returns the end of a tag: quotes may contain anything.
 fn end_of_tag(text: &str) -> usize {
     let mut quoted = false;
     for (at, c) in text.char_indices() {
@@ -100,7 +100,7 @@ fn parsed(tag: &str) -> Tag<'_> {
     Tag { name, attributes }
 }
 
-/// What holds for every piece of markup.
+/// Checks what holds for every piece of markup.
 fn must_be_sound(html: &str) {
     for c in html.chars() {
         assert!(!c.is_control() || matches!(c, '\n' | '\t'), "{c:?}");
@@ -121,7 +121,7 @@ fn must_be_sound(html: &str) {
     }
 }
 
-/// A whole page: besides, its names are given once and its links lead somewhere.
+/// Checks a whole page: besides, its ids are unique and its links have targets.
 fn must_be_a_sound_page(html: &str) {
     must_be_sound(html);
     let tags = tags(html);
@@ -154,7 +154,8 @@ fn metric(column: &str, before: f64, after: f64) -> MetricUse {
     }
 }
 
-/// What a caller brings along for an eval with figures: as many configurations, and this text everywhere.
+/// Returns the caller's material for a scored eval: so many configurations, and this text
+/// everywhere.
 fn material(facts: &Facts, eval: &Eval, configurations: u32, text: &str) -> PageMaterial {
     let document = |kind, name: &str| RunDocument {
         kind,
@@ -278,7 +279,7 @@ fn any_two_can_be_compared() {
 
 // ---- foreign text
 
-/// The sample with this text wherever somebody else has a say.
+/// The sample with this text everywhere that a foreign text can appear.
 fn tainted(text: &str) -> Facts {
     let mut facts: Facts = (*sample::finished()).clone();
     for eval in facts.evals.unpack_all() {
@@ -367,7 +368,7 @@ fn foreign_text_is_text_in_markdown_mermaid_and_tables() {
 
 // ---- the pages of a site
 
-/// All pages of a run that a server shows, with this text in them.
+/// Returns all pages of a run that a server shows, with this text in them.
 fn pages(facts: &Facts, text: &str) -> Vec<String> {
     let looked = ViewedRun { facts, runner: Some(text), trouble: Some(text), version: "x-1" };
     let found = EvalSearch { find: text.to_owned(), before: Some(EvalId::new(3)) };
@@ -416,7 +417,7 @@ fn every_page_of_a_site_is_sound_at_every_moment() {
 
 // ---- sizes
 
-/// A run with so many evals, seven on each node, one of them a node in its turn.
+/// A run with so many evals, seven on each node, of which one becomes a node.
 fn large(evals: u32) -> Facts {
     let state = sample::finished();
     let mut facts: Facts = (*state).clone();
@@ -455,7 +456,8 @@ fn large(evals: u32) -> Facts {
     facts
 }
 
-/// Git hosts draw no more, and an arrow without its ends would be refused as well. The best path and the root are there.
+/// Checks a drawing: within the limits of Git hosts, arrows with both ends, best path and root
+/// present.
 fn must_be_drawn(graph: &str) {
     let drawing = graph.split("```").nth(1).unwrap();
     assert!(drawing.encode_utf16().count() < 50_000, "{} bytes", drawing.len());

@@ -1,4 +1,5 @@
-//! The screen of `treebeam score`: colours add nothing but colour, and foreign names stay on their line.
+//! Tests the screen of `treebeam score`: colours only add colour, and foreign names stay on one
+//! line.
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 use treebeam_core::gate::{GateVerdict, check_results};
@@ -11,7 +12,7 @@ use treebeam_score::sweep_csv::Sweep;
 use treebeam_view::holdout::{remaining_gain, render_holdout_table};
 use treebeam_view::score::{ColourMode, ScoreReport, SweepSide, render_score};
 
-/// The primary is `a`; `b` is guarded and better when lower.
+/// Settings whose primary is `a`; `b` is guarded and lower is better.
 fn meaning() -> FixedSettings {
     let metric = |column: &str, direction, guard| Metric {
         column: column.to_owned(),
@@ -33,7 +34,7 @@ fn meaning() -> FixedSettings {
     }
 }
 
-/// What is shown for a candidate, with these counts for `b`.
+/// Returns the screen for a candidate, with these counts for `b`.
 fn shown(candidate: &str, counts: Option<PairCounts>, colour: ColourMode) -> String {
     let meaning = meaning();
     let read = |text: &str, name: &str| {
@@ -150,7 +151,7 @@ fn mixed_passes_and_says_why() {
     );
 }
 
-/// What is said of the rows that a limit selects on each side.
+/// Describes the rows that a limit selects on each side.
 fn limit_of(limit: Option<u32>, baseline: &str, candidate: &str) -> String {
     let meaning = meaning();
     let read =

@@ -1,4 +1,4 @@
-//! What fits on one screen: that it does, whatever there is to say, and that nothing on it is more than text.
+//! Tests that every screen fits its size, whatever is shown, and that its text is harmless.
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 mod sample;
@@ -19,15 +19,16 @@ use treebeam_view::screen::{
 };
 use treebeam_view::status::UnansweredCalls;
 
-/// What goes on with a run.
+/// Command that resumes the run.
 const WAY_ON: &str =
     "treebeam resume a-run-id-of-forty-characters-0123456789a --max-cost-usd=5 --beam-width=2";
 
-/// The most that calls without an answer may take.
+/// Maximum costs of calls without an answer.
 const UNANSWERED: UnansweredCalls =
     UnansweredCalls { cost: Cost::from_pico_dollars(u64::MAX), tokens: u64::MAX };
 
-/// The most that can be said of a run: long names, wide characters, much that is deferred, and every limit.
+/// A run with as much to show as possible: long names, wide characters, many deferred removals, and
+/// every limit.
 fn crowded(ideas: u32, leftovers: u32) -> Facts {
     let mut facts = sample::after(&sample::events(), 40).into_facts();
     facts.run = "a-run-id-of-forty-characters-0123456789a".parse().unwrap();
@@ -56,7 +57,7 @@ fn crowded(ideas: u32, leftovers: u32) -> Facts {
         let removal = RemovalState::Deferred { attempts: 2, why: why.clone(), retry_at };
         facts.leftovers.insert(leftover, removal);
     }
-    // A path that is as long as wanted, the last node its best.
+    // A path of the wanted length, whose last node is the best.
     let template = facts.nodes[1].clone();
     for number in 1..=ideas {
         let (parent, from) = (NodeId::new(number - 1), EvalId::new(1));
@@ -114,7 +115,7 @@ fn a_status_is_one_screen_from_the_beginning_to_the_end() {
 const SMALL: ScreenSize = ScreenSize { columns: 80, rows: 24 };
 const LARGE: ScreenSize = ScreenSize { columns: 200, rows: 50 };
 
-/// What somebody sees who watched the sample from its beginning: one event each minute.
+/// The screen of a watcher who saw the sample from its beginning: one event each minute.
 struct Watch {
     state: State,
     diary: WatchHistory,
@@ -123,7 +124,7 @@ struct Watch {
     paper: Option<ScreenFile>,
     model: ScreenModel,
     size: ScreenSize,
-    /// What somebody else has written, as a folder's name, a runner's, and a trouble.
+    /// Foreign text for the folder's name, the runner and the trouble.
     stranger: Option<String>,
 }
 
@@ -179,7 +180,7 @@ impl Watch {
         lines.iter().map(|line| line.text().trim_end().to_owned() + "\n").collect()
     }
 
-    /// The text of the row that the cursor is on.
+    /// Returns the text of the cursor's row.
     fn chosen(&self) -> String {
         let is_chosen =
             |line: &&ScreenLine| line.spans().iter().any(|span| span.tone() == ScreenTone::Chosen);
@@ -210,7 +211,8 @@ fn a_run_on_the_screen() {
     insta::assert_snapshot!(shown.join("=====\n"));
 }
 
-/// What is going on is what somebody watches for: it is on the line however much has ended.
+/// Current activities are what a watcher looks for: they are on the line however many evals have
+/// ended.
 #[test]
 fn what_is_running_and_queued_fits_on_a_small_screen() {
     let mut watch = Watch::of(&half_way());
@@ -287,7 +289,7 @@ fn a_filter_shows_what_it_says_until_it_is_taken_back() {
     assert!(watch.text().contains("10 rows") && watch.chosen().contains("e0005"));
     let cut = Watch::over().press(&typed("/xyz")).press(&[ScreenKey::Backspace; 3]);
     assert!(cut.text().contains("tree: 10 rows") && cut.text().contains("filter: _"));
-    // Letters that are keys elsewhere are letters here.
+    // Letters that are commands elsewhere are typed into the filter here.
     let quit = Watch::over().press(&typed("/q?lb"));
     assert!(quit.text().contains("0 rows with `q?lb`"), "{}", quit.text());
     let keys = [
@@ -308,7 +310,7 @@ fn a_filter_shows_what_it_says_until_it_is_taken_back() {
 
 #[test]
 fn keys_act_on_the_row_that_is_shown_as_chosen() {
-    // The cursor's row is not among those that are left.
+    // The cursor's row is not among the filtered ones.
     let filtered = || Watch::over().press(&typed("/failed")).press(&[ScreenKey::Enter]);
     assert!(filtered().chosen().contains("e0008"), "{}", filtered().text());
     let check = |keys: &[ScreenKey], expected: &str| {
@@ -322,7 +324,7 @@ fn keys_act_on_the_row_that_is_shown_as_chosen() {
     check(&[ScreenKey::Down, ScreenKey::Enter], "e0005 of run");
     check(&[ScreenKey::Up, ScreenKey::Enter], "e0008 of run");
     assert!(filtered().press(&[ScreenKey::Escape]).chosen().contains("e0008"), "it stays chosen");
-    // A filter that is given up while it is typed moves nothing.
+    // A filter that is cancelled while it is typed does not move the cursor.
     let given_up = Watch::over().press(&typed("j/failed")).press(&[ScreenKey::Escape]);
     assert!(given_up.chosen().contains("n0002"), "{}", given_up.text());
 }
@@ -383,13 +385,13 @@ fn the_files_of_an_eval_are_named_where_they_may_lie() {
     let eval = names(CodePlace::Candidate(EvalId::new(2)));
     assert_eq!(eval[0], "eval/0002/s1/sweep.log");
     assert!(eval.contains(&"eval/0002/experiment/candidate.diff".to_owned()), "{eval:?}");
-    // A node's files are those of the eval that it was.
+    // A node has the files of the eval that it was promoted from.
     assert_eq!(names(CodePlace::Node(NodeId::new(1))), eval);
     assert_eq!(names(CodePlace::Node(NodeId::ROOT))[0], "eval/root/s1/sweep.log");
     assert!(names(CodePlace::Node(NodeId::new(99))).is_empty());
 }
 
-/// What a terminal would obey, hide or take for more, beyond the hundred.
+/// Text that a terminal would obey, hide or misread, in addition to `hostile_text::all`.
 const HOSTILE: [&str; 7] = [
     "\u{1b}[?1049l\u{1b}c",
     "\u{1b}]52;c;ZXZpbA==\u{1b}\\",
@@ -400,7 +402,7 @@ const HOSTILE: [&str; 7] = [
     "\t\t\t\t\t\t\t\t\t\t\t\t",
 ];
 
-/// A screen on which all that others have written says this.
+/// A screen on which every foreign text is this one.
 fn written_by_a_stranger(hostile: &str) -> Watch {
     let mut watch = Watch::of(&half_way());
     let mut facts = watch.state.clone().into_facts();

@@ -1,4 +1,4 @@
-//! The views of a small run made by hand: what they look like, and what holds for each of them at every moment.
+//! Tests the views of a small run made by hand: their content, and what holds at every moment.
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 mod sample;
@@ -27,10 +27,10 @@ use treebeam_view::{
     render_show, render_status, render_tree_summary, validation,
 };
 
-/// What goes on with the sample.
+/// Command that resumes the sample.
 const WAY_ON: &str = "treebeam resume 20260101-000000";
 
-/// How many cells a row has: the bars that are not escaped, less one.
+/// Returns the number of cells of a row: unescaped bars, less one.
 fn cells(row: &str) -> usize {
     let mut bars = 0_usize;
     let mut chars = row.chars();
@@ -44,7 +44,7 @@ fn cells(row: &str) -> usize {
     bars.saturating_sub(1)
 }
 
-/// Every table has as many cells in each row as in its head.
+/// Checks that every table has as many cells in each row as in its head.
 fn assert_tables_are_even(text: &str) {
     let mut columns = None;
     for line in text.lines() {
@@ -271,7 +271,7 @@ fn how_a_run_ran_is_not_in_its_reports() {
     }
 }
 
-/// The same facts of a run that was interrupted more often, and that others were set for.
+/// Returns the same facts of a run that was interrupted more often, and with changed settings.
 fn ran_otherwise(facts: &Facts) -> Facts {
     let mut other = facts.clone();
     other.history.settings_changes = 9;
@@ -324,7 +324,7 @@ fn what_answers_took_is_told_by_role_node_and_eval() {
     insta::assert_snapshot!([section, &evals.join("\n")].join("\n-----\n"));
 }
 
-/// The same run with a control group.
+/// The sample with a control group.
 fn controlled() -> Vec<Event> {
     let base = sample::started();
     let meaning = FixedSettings { control: "best-of-n".parse().ok(), ..base.meaning };
@@ -494,7 +494,7 @@ fn a_wish_to_remove_is_counted() {
     assert!(line.ends_with("  run     to be removed: 2 worktrees, 1 ref\n"), "{line}");
 }
 
-/// A reach may be made shorter than what is done.
+/// The depth limit may be lowered below the depths that are done.
 #[test]
 fn depths_beyond_the_reach_are_done_all_the_same() {
     let done = |max_depth| {

@@ -1,13 +1,13 @@
-//! The style and the script of every page, and the policy under which a page that carries them itself runs nothing else.
+//! Contains style and script of every page, and the policy that allows nothing else to run.
 
 use treebeam_core::id::Sha256;
 
-/// The style.
+/// Style sheet of every page.
 pub const PAGE_STYLE: &str = include_str!("report.css");
-/// The script.
+/// Script of every page.
 pub const PAGE_SCRIPT: &str = include_str!("report.js");
 
-/// A content security policy that lets this style and this script in by their digests, and nothing else.
+/// Returns a content security policy that allows only this style and this script, by their digests.
 pub(crate) fn content_security_policy() -> String {
     let source = |text: &str| {
         format!("'sha256-{}'", encode_base64(Sha256::hash_bytes(text.as_bytes()).as_bytes()))
@@ -19,7 +19,7 @@ pub(crate) fn content_security_policy() -> String {
     )
 }
 
-/// Bytes in base 64, with padding.
+/// Encodes bytes in base 64, with padding.
 fn encode_base64(bytes: &[u8]) -> String {
     const BASE64_DIGITS: &[u8; 64] =
         b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

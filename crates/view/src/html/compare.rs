@@ -1,4 +1,5 @@
-//! Any two nodes or evals side by side: what is on record of each, and the second against the first from their results.
+//! Renders two nodes or evals side by side: their records, and the second against the first by
+//! their results.
 
 use super::metrics::{MetricsColumn, render_metrics};
 use super::page_material::SweepComparison;
@@ -15,7 +16,7 @@ use std::borrow::Cow;
 use treebeam_core::facts::{Eval, Facts, Node};
 use treebeam_core::id::{CodePlace, NodeId};
 
-/// A node or an eval.
+/// A node or an eval that is compared.
 enum ComparedPlace<'a> {
     Node(&'a Node),
     Eval(Box<Eval>),
@@ -31,7 +32,7 @@ impl<'a> ComparedPlace<'a> {
         }
     }
 
-    /// The eval that it is, or was; none for the root.
+    /// Returns the eval itself or the one that the node was promoted from; `None` for the root.
     fn eval(&'a self, facts: &'a Facts) -> Option<Cow<'a, Eval>> {
         match self {
             Self::Node(node) => lookup::source_eval(facts, node),
@@ -60,7 +61,7 @@ impl<'a> ComparedPlace<'a> {
         })
     }
 
-    /// The ideas between the root and it.
+    /// Returns the titles of the ideas between the root and this place.
     fn idea_titles(&self, facts: &Facts) -> Vec<String> {
         let (above, own) = match self {
             Self::Node(node) => (node.id, None),
@@ -73,7 +74,8 @@ impl<'a> ComparedPlace<'a> {
     }
 }
 
-/// The two side by side, and the second against the first where their results are at hand; nothing where there is no such thing.
+/// Renders two places side by side, with a comparison of their results if given; `None` if a place
+/// does not exist.
 #[must_use]
 pub fn render_comparison(
     facts: &Facts,
@@ -141,7 +143,7 @@ fn render_ideas(facts: &Facts, side: &ComparedPlace<'_>) -> Markup {
     }
 }
 
-/// The best node against the root.
+/// Renders the best node against the root.
 pub(crate) fn render_best_comparison(
     facts: &Facts,
     against: Option<&SweepComparison>,

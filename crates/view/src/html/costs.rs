@@ -1,4 +1,5 @@
-//! What the answers of agents took, by role and model: where a run went on with others, each has a line.
+//! Renders what agents' answers cost, by role and model. If a run continued with other agents, each
+//! has a line.
 
 use super::visible_text::short_line;
 use crate::figure::NOT_AVAILABLE;
@@ -9,10 +10,10 @@ use treebeam_core::facts::Facts;
 use treebeam_core::policy::RecordedAgents;
 use treebeam_core::role::AgentRole;
 
-/// The longest name of a model.
+/// Maximum length of a model's name.
 const MAX_MODEL_CHARS: usize = 80;
 
-/// Calls, tokens, money and time.
+/// Renders calls, tokens, cost and time of all agents.
 #[must_use]
 pub fn render_costs(facts: &Facts) -> Markup {
     let spent = facts.total_spend();
@@ -52,7 +53,7 @@ fn render_cost_row(role: &str, model: &str, bill: &AgentBill) -> Markup {
     }
 }
 
-/// What each who was ever set for a role took, by role.
+/// Returns the bill of each model that was ever configured for a role, sorted by role.
 fn bills_by_model(facts: &Facts) -> Vec<(AgentRole, String, AgentBill)> {
     let mut rows: Vec<(AgentRole, String, AgentBill)> = Vec::new();
     for (agents, bills) in facts.spend_by_agents() {
@@ -68,7 +69,7 @@ fn bills_by_model(facts: &Facts) -> Vec<(AgentRole, String, AgentBill)> {
     rows
 }
 
-/// Who was set to answer in a role.
+/// Returns the provider, model and command configured for a role.
 fn agent_model(agents: &RecordedAgents, role: AgentRole) -> String {
     let Some(said) = agents.0.get(role.name()) else { return NOT_AVAILABLE.to_owned() };
     let words = ["provider", "model", "command"].iter().filter_map(|name| said.get(*name));
@@ -83,7 +84,7 @@ fn format_cost_cell(bill: &AgentBill) -> String {
     }
 }
 
-/// `1 234 567`, with narrow spaces.
+/// Formats a number as `1 234 567`, with narrow spaces.
 pub(crate) fn group_with_spaces(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() * 2);

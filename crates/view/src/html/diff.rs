@@ -1,10 +1,10 @@
-//! A change with its lines coloured as added and removed, and the plainest tokens in them: words of a language, numbers, texts
-//! and comments. Guesses by the look of a token and knows no language; what it does not know it leaves alone.
+//! Renders a change with coloured lines and with coloured keywords, numbers, strings and comments.
+//! It guesses by the look of a token, knows no language, and leaves everything else uncoloured.
 
 use super::visible_text::VisibleText;
 use maud::{Markup, html};
 
-/// Words that many languages share.
+/// Keywords that many languages share.
 const KEYWORDS: [&str; 46] = [
     "and", "as", "async", "await", "break", "case", "catch", "class", "const", "continue", "def",
     "del", "do", "elif", "else", "enum", "except", "finally", "fn", "for", "from", "func",
@@ -12,12 +12,12 @@ const KEYWORDS: [&str; 46] = [
     "pub", "raise", "return", "self", "static", "struct", "try", "use", "var", "while", "with",
     "yield",
 ];
-/// A longer line was written by no person, and is left alone.
+/// Length above which a line is not coloured, as it was not written by a person.
 const MAX_COLOURED_LINE_BYTES: usize = 2_000;
-/// Values that have a name.
+/// Names of common constant values.
 const VALUE_WORDS: [&str; 8] = ["False", "None", "True", "false", "nil", "null", "this", "true"];
 
-/// What a line of a diff is.
+/// Kind of a diff's line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DiffLineKind {
     Head,
@@ -50,7 +50,7 @@ impl DiffLineKind {
     }
 }
 
-/// The change, line by line.
+/// Renders a change line by line.
 pub(crate) fn render_diff(text: &str) -> Markup {
     html! {
         pre.diff tabindex="0" { code { @for (kind, line) in classify_lines(text) { (render_line(kind, line)) "\n" } } }
@@ -92,7 +92,7 @@ fn render_tokens(line: &str) -> Markup {
     }
 }
 
-/// A line in pieces; together they are the line.
+/// Splits a line into tokens, which together are the line.
 fn split_tokens(line: &str) -> Vec<Token<'_>> {
     let mut tokens: Vec<Token<'_>> = Vec::new();
     let mut rest = line;
@@ -117,7 +117,7 @@ fn split_tokens(line: &str) -> Vec<Token<'_>> {
     tokens
 }
 
-/// What begins here, and how long it is.
+/// Returns class and length of the token at the start of a text.
 fn next_token(first: char, text: &str) -> (Option<&'static str>, usize) {
     let run = |more: fn(char) -> bool| text.find(|c| !more(c)).unwrap_or(text.len());
     match first {
@@ -137,7 +137,7 @@ fn next_token(first: char, text: &str) -> (Option<&'static str>, usize) {
     }
 }
 
-/// A text in quotes; a quote that is never closed is no text.
+/// Returns class and length of a quoted string; a quote that is never closed is plain text.
 fn quoted_token(quote: char, text: &str) -> (Option<&'static str>, usize) {
     let mut escaped = false;
     for (at, c) in text.char_indices().skip(1) {

@@ -1,5 +1,6 @@
-//! One eval: what was tried, how it came out and why, figure by figure, check by check, and the texts that it left. A row for a
-//! list of them, and the page itself, whole or in short. Shows what is on record and what the caller brings; decides nothing.
+//! Renders one eval: idea, status with reason, comparisons, metrics, gate checks and documents.
+//! Renders a row for lists and the page, in full or in short. Shows the record and the caller's
+//! material; decides nothing.
 
 use super::diff::render_diff;
 use super::metrics::{MetricsColumn, render_metrics};
@@ -24,10 +25,10 @@ use treebeam_core::facts::{Eval, Facts, Stage};
 use treebeam_core::gate::{GateCheck, GateVerdict};
 use treebeam_core::policy::ScorePolicy;
 
-/// The longest failure that is shown; the whole message is in `treebeam show`.
+/// Maximum length of a shown failure; `treebeam show` has the whole message.
 const MAX_FAILURE_CHARS: usize = 2_000;
 
-/// A line of a list: its name, idea, outcome and figures.
+/// Renders a list row of an eval: name, idea, status, gain and rank score.
 #[must_use]
 pub fn render_eval_row(eval: &Eval) -> Markup {
     let outcome = EvalStatus::from_eval(eval);
@@ -41,7 +42,7 @@ pub fn render_eval_row(eval: &Eval) -> Markup {
     }
 }
 
-/// All of it.
+/// Renders the full page of an eval.
 #[must_use]
 pub fn render_eval_page(facts: &Facts, eval: &Eval, material: &PageMaterial) -> Markup {
     html! {
@@ -53,7 +54,7 @@ pub fn render_eval_page(facts: &Facts, eval: &Eval, material: &PageMaterial) -> 
     }
 }
 
-/// What is on record of it, without the checks that it passed, and where the rest lies.
+/// Renders the short page of an eval: its record, the failed check, and where the rest is found.
 #[must_use]
 pub fn render_brief_page(facts: &Facts, eval: &Eval) -> Markup {
     let verdict = eval.gate_verdict();
@@ -71,7 +72,7 @@ pub fn render_brief_page(facts: &Facts, eval: &Eval) -> Markup {
     }
 }
 
-/// The plain facts, as names and values.
+/// Renders the record of an eval as names and values.
 fn render_record(facts: &Facts, eval: &Eval) -> Markup {
     let parent = lookup::node_name(eval.parent);
     html! {
@@ -101,7 +102,7 @@ fn render_record(facts: &Facts, eval: &Eval) -> Markup {
     }
 }
 
-/// What became of it and why; the word for it stands once.
+/// Returns status and reason, without repeating the status word.
 fn status_with_reason(eval: &Eval) -> String {
     let (outcome, why) = (EvalStatus::from_eval(eval), brief_reason(eval, MAX_SHOWN_REASON_CHARS));
     if why.starts_with(outcome.word()) { why } else { format!("{outcome}: {why}") }
@@ -186,7 +187,7 @@ fn render_metrics_section(facts: &Facts, material: &PageMaterial) -> Markup {
     }
 }
 
-/// Every check of the gate in words.
+/// Renders every check of the gate in words.
 fn render_gate(verdict: &GateVerdict) -> Markup {
     html! {
         h3 { "Gate: " (if verdict.has_passed() { "passed" } else { "not passed" }) }
@@ -205,7 +206,7 @@ fn render_check(check: &GateCheck) -> Markup {
     }
 }
 
-/// Texts that came about, as far as they are there.
+/// Renders the documents of an eval or node, as far as they are available.
 #[must_use]
 pub fn render_documents(material: &PageMaterial) -> Markup {
     html! {

@@ -1,16 +1,16 @@
-//! What a validation of the run found. Finding it is not done here.
+//! Renders the findings of a validation of the run. It finds none itself.
 
 use super::visible_text::{VisibleText, short_line};
 use crate::validation::{format_finding_counts, sort_findings};
 use maud::{Markup, html};
 use treebeam_core::audit::{AuditFinding, FindingSeverity};
 
-/// At most so many findings are shown; all stand in `VALIDATION_REPORT.md`.
+/// Maximum number of findings shown; `VALIDATION_REPORT.md` has all.
 const MAX_FINDINGS: usize = 200;
-/// The longest text of a finding.
+/// Maximum length of a finding's text.
 const MAX_FINDING_CHARS: usize = 400;
 
-/// The findings, errors first; none where nobody has looked yet.
+/// Renders the findings, errors first; `None` if the run was not validated yet.
 #[must_use]
 pub fn render_findings(run: &str, findings: Option<&[AuditFinding]>) -> Markup {
     let Some(findings) = findings else {

@@ -1,4 +1,4 @@
-//! The best code state against the root on the results that a search saw and on those that it never saw.
+//! Renders the best code state against the root, on the search's and on hold-out results.
 
 use super::metrics::{MetricsColumn, render_metrics};
 use crate::holdout::remaining_gain;
@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use treebeam_core::policy::ScorePolicy;
 use treebeam_score::compare::ComparisonDetails;
 
-/// Both comparisons, and how much of the primary's gain is left.
+/// Renders both comparisons, and how much of the primary's gain remains.
 #[must_use]
 pub fn render_holdout(
     policy: &ScorePolicy,

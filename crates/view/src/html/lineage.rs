@@ -1,4 +1,4 @@
-//! Which conversation goes on from which: one row for each node that was asked for ideas.
+//! Renders the conversations and their forks: one row for each node that was asked for ideas.
 
 use super::visible_text::short_line;
 use crate::lookup;
@@ -9,10 +9,10 @@ use maud::{Markup, html};
 use treebeam_core::facts::{Facts, Node};
 use treebeam_core::path;
 
-/// The longest note of a turn.
+/// Maximum length of a turn's note.
 const MAX_NOTE_CHARS: usize = 160;
 
-/// The conversations.
+/// Renders the table of conversations.
 #[must_use]
 pub fn render_lineage(facts: &Facts) -> Markup {
     let asked: Vec<&Node> = facts.nodes.iter().filter(|node| node.turn_count() > 0).collect();

@@ -1,4 +1,5 @@
-//! The table of metrics: a candidate's means beside those of what it is compared with. Computes no figure.
+//! Renders the table of metrics: a candidate's means beside those of its baselines. Computes no
+//! figure.
 
 use crate::figure::{NOT_AVAILABLE, format_figure};
 use crate::score::{ScoreTone, table};
@@ -7,13 +8,13 @@ use treebeam_core::num::Finite;
 use treebeam_core::policy::ScorePolicy;
 use treebeam_score::compare::{ComparisonDetails, MetricUse};
 
-/// One side of the table: what the candidate is compared with.
+/// A baseline of the candidate, as a column of the table.
 pub(crate) struct MetricsColumn<'a> {
     pub(crate) name: &'a str,
     pub(crate) details: &'a ComparisonDetails,
 }
 
-/// A row for each metric that counts, in the policy's order.
+/// Renders a row for each metric of the policy that has numbers, in the policy's order.
 pub(crate) fn render_metrics(policy: &ScorePolicy, columns: &[MetricsColumn<'_>]) -> Markup {
     if columns.iter().all(|column| column.details.metrics.is_empty()) {
         return html! { p.note { "No configured metric has numbers on both sides." } };

@@ -1,4 +1,5 @@
-//! One node: its code, the ideas that led to it and what each brought, what was tried on it, and its conversation.
+//! Renders one node: its code, the ideas that led to it with their gains, evals on it, and its
+//! conversation.
 
 use super::eval;
 use super::visible_text::short_title;
@@ -14,10 +15,10 @@ use treebeam_core::facts::{Eval, Expansion, ExpansionIdeas, Facts, Node};
 use treebeam_core::id::{CodePlace, NodeId};
 use treebeam_core::path;
 
-/// So many of the ideas that led to a node are shown: what came before stands with its ancestors.
+/// Maximum number of ideas shown; earlier ones are shown with the node's ancestors.
 const MAX_SHOWN_IDEAS: usize = 12;
 
-/// A line of a list: its name, the idea that made it, and its score.
+/// Renders a list row of a node: name, idea, kind, depth and rank score.
 #[must_use]
 pub fn render_node_row(facts: &Facts, node: &Node) -> Markup {
     let is_best = node.id == facts.best_node();
@@ -38,7 +39,7 @@ fn source_idea_title(facts: &Facts, node: &Node) -> String {
     )
 }
 
-/// All of it.
+/// Renders the full page of a node.
 #[must_use]
 pub fn render_node_page(facts: &Facts, node: &Node) -> Markup {
     html! {
@@ -78,7 +79,7 @@ fn render_record(facts: &Facts, node: &Node) -> Markup {
     }
 }
 
-/// The last ideas that led here, and what each of them brought.
+/// Renders the last ideas that led to the node, with their gains.
 fn render_idea_chain(facts: &Facts, node: &Node) -> Markup {
     let ideas = facts.idea_chain(node.id);
     let (before, ideas) = ideas.split_at(ideas.len().saturating_sub(MAX_SHOWN_IDEAS));
@@ -96,7 +97,7 @@ fn render_eval_link(eval: &Eval) -> Markup {
     html! { a href={ "#" (name) } { (name) } " " (short_title(&eval.idea.title)) }
 }
 
-/// What was tried on it, once.
+/// Renders the evals of one expansion.
 fn render_expansion(facts: &Facts, expansion: &Expansion) -> Markup {
     let evals: Vec<_> = expansion.eval_ids().filter_map(|id| facts.eval(*id)).collect();
     html! {

@@ -1,23 +1,23 @@
-//! What stands around every page: its head, with style and script inside or as files, and its landmarks.
+//! Renders the frame of every page: head, landmarks, and style and script, embedded or linked.
 
 use super::asset::{PAGE_SCRIPT, PAGE_STYLE, content_security_policy};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-/// Where a page has its style and its script from.
+/// Source of a page's style and script.
 #[derive(Clone, Copy, Debug)]
 pub enum PageAssets<'a> {
-    /// From itself: it is one file, and lets in nothing else.
+    /// Embedded in the page: it is one file, and allows nothing else.
     Embedded,
-    /// From these addresses; the policy is the server's business.
+    /// Linked by these addresses; the server sets the policy.
     Linked {
-        /// The style.
+        /// Address of the style.
         style: &'a str,
-        /// The script.
+        /// Address of the script.
         script: &'a str,
     },
 }
 
-/// A page with this title and these sections, each with a name to lead to it.
+/// Renders a page with this title and navigation links to these sections (id and name).
 #[must_use]
 pub fn render_page(
     title: &str,
@@ -50,7 +50,7 @@ pub fn render_page(
     }
 }
 
-/// The style and the script of a page that does not carry them itself; the script waits for the page.
+/// Renders links to style and script, or both themselves; a linked script is deferred.
 pub(super) fn render_style_and_script(assets: PageAssets<'_>) -> Markup {
     html! { (render_style(assets)) (render_script(assets)) }
 }

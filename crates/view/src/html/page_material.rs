@@ -1,60 +1,61 @@
-//! What a page shows beyond the record: texts and results, read by the caller and handed over as they are. Nothing here reads.
+//! Defines the texts and results that a page shows beyond the record. The caller reads them;
+//! nothing here does.
 
 use treebeam_core::id::RunPath;
 use treebeam_score::compare::ComparisonDetails;
 
-/// What is known of one eval beyond the record, or of a node: that has texts alone. Whatever could not be read is not there.
+/// Texts and comparisons of an eval, or texts of a node. Whatever could not be read is left out.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PageMaterial {
-    /// The candidate's results against its parent's.
+    /// Candidate's results against its parent's.
     pub vs_parent: Option<SweepComparison>,
-    /// The same against the root's.
+    /// Candidate's results against the root's.
     pub vs_root: Option<SweepComparison>,
-    /// Its texts, in the order in which they came about.
+    /// Texts in the order of their creation.
     pub documents: Vec<RunDocument>,
 }
 
-/// Two sweeps, compared once more from their files.
+/// Two sweeps, compared again from their files.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SweepComparison {
-    /// Metric by metric.
+    /// Comparison metric by metric.
     pub details: ComparisonDetails,
-    /// By how much the primary got better in each configuration that both have, the worst first.
+    /// Improvement of the primary in each configuration that both have, the worst first.
     pub changes: Vec<f64>,
 }
 
-/// A text of the run's.
+/// A text file of the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunDocument {
-    /// What it is.
+    /// Kind of the text.
     pub kind: DocumentKind,
-    /// Where it lies.
+    /// Path in the run directory.
     pub path: RunPath,
-    /// How long it is.
+    /// Length in bytes.
     pub bytes: u64,
-    /// The text itself, or nothing where it is too long to be shown here.
+    /// Content, or `None` if it is too long to be shown.
     pub text: Option<String>,
 }
 
-/// What a text is.
+/// Kind of a text file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DocumentKind {
-    /// The idea, as it was proposed.
+    /// Idea as it was proposed.
     Idea,
-    /// What the candidate changes.
+    /// Change of the candidate.
     Diff,
-    /// What an agent was told.
+    /// Prompt to an agent.
     Prompt,
-    /// What an agent said.
+    /// Reply of an agent.
     Reply,
-    /// What a reviewer said.
+    /// Review of a candidate.
     Review,
-    /// What a command printed.
+    /// Output of a command.
     Log,
 }
 
 impl DocumentKind {
-    /// What it is, in a word or two.
+    /// Returns the kind in a word or two.
     pub(crate) const fn label(self) -> &'static str {
         match self {
             Self::Idea => "Idea",

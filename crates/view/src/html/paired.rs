@@ -1,18 +1,18 @@
-//! A comparison configuration by configuration: how much each one got better or worse, the worst first, with the mean and
-//! its interval. With very many, every so many are drawn: the outline stays what it is.
+//! Draws a paired comparison: the change in each configuration, the worst first, with mean and
+//! interval. If there are very many, only every n-th is drawn: the outline stays the same.
 
 use super::plot::{PlotScale, format_px, render_grid, to_float};
 use crate::words::format_count;
 use maud::{Markup, html};
 use treebeam_core::evidence::PairedDifference;
 
-/// At most so many are drawn.
+/// Maximum number of drawn changes.
 const MAX_BARS: usize = 160;
 const PLOT_SIZE: (f64, f64) = (400.0, 150.0);
-/// Left, right, top, bottom.
+/// Plot area: left, right, top, bottom.
 const PLOT_AREA: (f64, f64, f64, f64) = (58.0, 394.0, 8.0, 142.0);
 
-/// The changes, sorted.
+/// Renders the plot of sorted changes.
 pub(crate) fn render_paired_plot(
     against: &str,
     changes: &[f64],
@@ -37,7 +37,7 @@ pub(crate) fn render_paired_plot(
     }
 }
 
-/// One line for each change of this kind, from zero.
+/// Returns the path of all bars of a class (`win` or `loss`), each from zero.
 fn bars_path(changes: &[f64], class: &str, scale: &PlotScale) -> String {
     let drawn = changes.len().min(MAX_BARS);
     let across = PlotScale::new((0.0, to_float(drawn)), (PLOT_AREA.0, PLOT_AREA.1));

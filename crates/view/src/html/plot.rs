@@ -1,29 +1,29 @@
-//! Scales, ticks and axes: what the drawings share. Knows nothing of runs.
+//! Provides scales, ticks and axes to all drawings. Knows nothing of runs.
 
 use crate::figure::format_figure;
 use maud::{Markup, html};
 use treebeam_core::num::Finite;
 
-/// At most so many ticks on an axis.
+/// Maximum number of ticks on an axis.
 const MAX_TICKS: f64 = 6.0;
 
-/// A tick this near beyond an end is at it: steps are not exact.
+/// Distance beyond an end within which a tick still counts, as steps are not exact.
 const TICK_SLACK: f64 = 1e-9;
 
-/// A coordinate, to a tenth.
+/// Formats a coordinate, rounded to a tenth.
 pub(crate) fn format_px(number: f64) -> String {
     let tenths = (number * 10.0).round() / 10.0;
-    // No `-0`.
+    // Adding zero avoids `-0`.
     format!("{}", tenths + 0.0)
 }
 
-/// Counts in a drawing are far below what a number can hold.
+/// Converts a count to a float; counts in a drawing are far below its precision.
 #[expect(clippy::cast_precision_loss, reason = "a drawing has fewer things than that")]
 pub(crate) const fn to_float(count: usize) -> f64 {
     count as f64
 }
 
-/// From values to coordinates.
+/// A linear scale from values to coordinates.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlotScale {
     low: f64,
@@ -33,27 +33,27 @@ pub(crate) struct PlotScale {
 }
 
 impl PlotScale {
-    /// Values between these come to lie between those coordinates.
+    /// Creates a scale that maps the value range to the coordinate range.
     pub(crate) fn new((low, high): (f64, f64), (from, to): (f64, f64)) -> Self {
-        // Half of each is far enough apart, and their difference still a number.
+        // Halves keep the order, and their difference stays finite.
         let (low, high) =
             if (high - low).is_finite() { (low, high) } else { (low / 2.0, high / 2.0) };
         let room = if high > low { 0.0 } else { low.abs().mul_add(0.1, 1.0) };
         Self { low: low - room, high: high + room, from, to }
     }
 
-    /// Where a value lies; what is beyond an end lies at it.
+    /// Returns the coordinate of a value, clamped to the ends.
     pub(crate) fn position_of(&self, value: f64) -> f64 {
         let part = ((value - self.low) / (self.high - self.low)).clamp(0.0, 1.0);
         self.from + part * (self.to - self.from)
     }
 
-    /// Whether a value is below what is drawn.
+    /// Returns true if a value is below the scale.
     pub(crate) fn is_below(&self, value: f64) -> bool {
         value < self.low
     }
 
-    /// Round values between the ends.
+    /// Returns round values between the ends.
     pub(crate) fn tick_values(&self) -> Vec<f64> {
         let step = tick_step(self.high - self.low);
         let (first, last) =
@@ -68,7 +68,7 @@ impl PlotScale {
     }
 }
 
-/// The smallest of 1, 2 and 5 times a power of ten that gives few enough ticks.
+/// Returns the smallest of 1, 2 and 5 times a power of ten that gives few enough ticks.
 fn tick_step(range: f64) -> f64 {
     let wanted = range / MAX_TICKS;
     let mut power = 1.0;
@@ -82,7 +82,7 @@ fn tick_step(range: f64) -> f64 {
     steps.into_iter().find(|step| *step >= wanted).unwrap_or(power * 10.0)
 }
 
-/// Lines across a drawing at round values, with their figures at the left; zero stands out.
+/// Renders horizontal lines at round values, with their figures at the left; zero stands out.
 pub(crate) fn render_grid(scale: &PlotScale, left: f64, right: f64) -> Markup {
     html! {
         g.grid {

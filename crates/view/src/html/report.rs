@@ -1,5 +1,5 @@
-//! `report.html`: the whole run in one file that needs nothing else. What matters most is shown whole, best path first; once the
-//! page is large enough, the other evals are shown in short.
+//! Renders `report.html`, the whole run in one self-contained file. The most important evals are
+//! shown in full, best path first; once the page is large enough, the others are shown in short.
 
 use super::page::{PageAssets, render_page};
 use super::page_material::SweepComparison;
@@ -19,15 +19,15 @@ use treebeam_core::facts::{Eval, Facts, Node};
 use treebeam_core::id::EvalId;
 use treebeam_score::compare::ComparisonDetails;
 
-/// How much the pages of evals may take together before the others are shown in short.
+/// Maximum total size of full eval pages, in bytes; the remaining evals are shown in short.
 pub const MAX_EVAL_PAGES_BYTES: usize = 8 << 20;
 
-/// What is known of a run beyond its record and its evals.
+/// Data of a run beyond its record and its evals.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReportExtra<'a> {
-    /// What a validation found; none where nobody has looked.
+    /// Findings of a validation; `None` if there was none.
     pub findings: Option<&'a [AuditFinding]>,
-    /// The best against the root, on results that the search saw and on those that it never saw.
+    /// Best against root, on the search's results and on hold-out results.
     pub holdout: Option<(&'a ComparisonDetails, &'a ComparisonDetails)>,
 }
 
@@ -42,10 +42,11 @@ const REPORT_SECTIONS: [(&str, &str); 8] = [
     ("checks", "Checks"),
 ];
 
-/// Stands in a frame for what is put into it piece by piece; no text of a run has it.
+/// Placeholder in a frame for content that is added piece by piece; no text of a run contains it.
 const BODY_PLACEHOLDER: &str = "\0";
 
-/// The file in pieces, so that it is never in memory as a whole. Each eval is looked up with `material` once, for its page.
+/// Renders the report in pieces, so that it is never in memory as a whole. Calls `material` at most
+/// once for each eval.
 pub fn render_report<'a>(
     facts: &'a Facts,
     extra: ReportExtra<'a>,
@@ -74,7 +75,7 @@ pub fn render_report<'a>(
     once(begin).chain(pieces).chain(once(end)).map(Markup::into_string)
 }
 
-/// What stands before and after the hole of a frame.
+/// Returns the parts of a frame before and after the placeholder.
 fn split_at_placeholder(frame: Markup) -> [Markup; 2] {
     let frame = frame.into_string();
     let (before, after) = frame.split_once(BODY_PLACEHOLDER).unwrap_or((&frame, ""));
@@ -119,7 +120,7 @@ fn render_checks_section(facts: &Facts, extra: ReportExtra<'_>) -> Markup {
     }
 }
 
-/// The pages of the evals that are shown whole, and the best one against the root.
+/// Renders the full pages of the most important evals; also returns the best one against the root.
 fn render_eval_pages(
     facts: &Facts,
     material: &mut dyn FnMut(&Eval) -> PageMaterial,
@@ -133,7 +134,7 @@ fn render_eval_pages(
         if best == Some(eval.id) {
             against = material.vs_root;
         }
-        // The first one that does not fit is the last one that is tried.
+        // The first page that does not fit ends the loop, so that later ones are not tried.
         let Some(left) = room.checked_sub(page.0.len()) else { break };
         room = left;
         page.0.shrink_to_fit();
@@ -142,7 +143,7 @@ fn render_eval_pages(
     (pages, against)
 }
 
-/// The best path first, then by what became of them.
+/// Returns all evals: the best path first, then by status.
 fn evals_by_weight(facts: &Facts) -> Vec<EvalId> {
     let path: BTreeSet<EvalId> =
         facts.idea_chain(facts.best_node()).iter().map(|eval| eval.id).collect();
@@ -152,7 +153,7 @@ fn evals_by_weight(facts: &Facts) -> Vec<EvalId> {
     evals.into_iter().map(|(.., id)| id).collect()
 }
 
-/// The frame of all evals.
+/// Renders the frame of the eval list.
 fn render_evals_frame(facts: &Facts) -> Markup {
     let counts = EvalCounts::overall(facts);
     let seen = EvalStatus::ALL.into_iter().filter(|outcome| counts.get(*outcome) > 0);
@@ -175,7 +176,7 @@ fn render_evals_frame(facts: &Facts) -> Markup {
     }
 }
 
-/// One of them, in short where it has no page.
+/// Renders an item of the eval list, in short if there is no page.
 fn render_eval_item(facts: &Facts, eval: &Eval, page: Option<Markup>) -> Markup {
     html! {
         details.item id=(lookup::eval_name(eval)) data-outcome=(EvalStatus::from_eval(eval)) {
@@ -185,7 +186,7 @@ fn render_eval_item(facts: &Facts, eval: &Eval, page: Option<Markup>) -> Markup 
     }
 }
 
-/// The frame of all nodes.
+/// Renders the frame of the node list.
 fn render_nodes_frame(facts: &Facts) -> Markup {
     html! {
         section #nodes aria-labelledby="h-nodes" {

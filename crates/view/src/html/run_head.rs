@@ -1,4 +1,4 @@
-//! How a run stands, at a glance: its outcome, the best rank score, what it took.
+//! Renders the state of a run at a glance: outcome, best gain, costs, time and best path.
 
 use super::visible_text::short_title;
 use crate::best;
@@ -14,7 +14,7 @@ use std::time::Duration;
 use treebeam_core::facts::{Eval, Facts, RunPhase};
 use treebeam_core::id::NodeId;
 
-/// The head of every page of a run.
+/// Renders the head of every page of a run.
 #[must_use]
 pub fn render_run_head(facts: &Facts) -> Markup {
     html! {
@@ -82,7 +82,7 @@ fn format_calls(facts: &Facts) -> String {
     )
 }
 
-/// From the beginning to the stop, or to the last outcome so far.
+/// Returns the time from the start of the run to its stop, or to its last outcome so far.
 fn format_run_time(facts: &Facts) -> String {
     let last =
         || facts.evals.iter().filter_map(|eval| ended_at(&eval)).max().unwrap_or(facts.created_at);
@@ -93,7 +93,7 @@ fn format_run_time(facts: &Facts) -> String {
     format_age(Duration::try_from(end.duration_since(facts.created_at)).unwrap_or_default())
 }
 
-/// From the root to the best node.
+/// Renders the path from the root to the best node.
 fn render_best_path(facts: &Facts) -> Markup {
     let nodes = best::best_path_nodes(facts);
     html! {

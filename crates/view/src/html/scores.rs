@@ -1,5 +1,6 @@
-//! Every score against the root, by eval and by depth, with the best so far. Scores far below the others are drawn at the
-//! edge, and counted: one candidate that broke everything does not hide what the others did.
+//! Plots every score against the root, by eval and by depth, with the best so far. Scores far below
+//! the others are drawn at the edge, and counted, so that one broken candidate does not squash the
+//! rest.
 
 use super::plot::{PlotScale, format_px, render_grid, to_float};
 use super::status_mark;
@@ -12,18 +13,18 @@ use std::borrow::Cow;
 use treebeam_core::facts::{Eval, Facts};
 use treebeam_core::num::Finite;
 
-/// The drawing's size.
+/// Width and height of the drawing.
 const PLOT_SIZE: (f64, f64) = (860.0, 260.0);
-/// Where values are drawn: left, right, top, bottom.
+/// Plot area: left, right, top, bottom.
 const PLOT_AREA: (f64, f64, f64, f64) = (64.0, 846.0, 14.0, 222.0);
-/// How much room the name of a depth needs.
+/// Width of a depth's label.
 const DEPTH_LABEL_WIDTH: f64 = 56.0;
-/// With more points than this they are small.
+/// Number of points above which they are drawn small.
 const MAX_LARGE_POINTS: usize = 300;
-/// How wide the points of a depth are spread, as a part of the room between two.
+/// Width over which the points of a depth are spread, as a part of the depth's width.
 const DEPTH_SPREAD: f64 = 0.7;
 
-/// A score that is on record.
+/// An eval with its recorded score.
 struct ScorePoint<'a> {
     eval: Cow<'a, Eval>,
     score: f64,
@@ -34,7 +35,8 @@ fn score_points(facts: &Facts) -> Vec<ScorePoint<'_>> {
     scored.map(|(score, eval)| ScorePoint { eval, score: score.get() }).collect()
 }
 
-/// From the lowest to the highest, with 0 among them; where a few lie far below, without these.
+/// Returns a scale from the lowest to the highest score, including 0, but without a few scores that
+/// are far below.
 fn score_scale(points: &[ScorePoint<'_>]) -> PlotScale {
     let mut scores: Vec<f64> = points.iter().map(|point| point.score).collect();
     scores.sort_by(f64::total_cmp);
@@ -47,7 +49,7 @@ fn score_scale(points: &[ScorePoint<'_>]) -> PlotScale {
     PlotScale::new((low - room, high + room), (PLOT_AREA.3, PLOT_AREA.2))
 }
 
-/// Scores in the order of the evals.
+/// Plots the scores in the order of the evals.
 #[must_use]
 pub fn render_scores_by_eval(facts: &Facts) -> Markup {
     let points = score_points(facts);
@@ -63,7 +65,7 @@ pub fn render_scores_by_eval(facts: &Facts) -> Markup {
     render_chart("Score against the root, by eval", &points, &place, &ticks)
 }
 
-/// Scores by depth.
+/// Plots the scores by depth.
 #[must_use]
 pub fn render_scores_by_depth(facts: &Facts) -> Markup {
     let points = score_points(facts);
@@ -87,7 +89,7 @@ pub fn render_scores_by_depth(facts: &Facts) -> Markup {
     render_chart("Score against the root, by depth", &points, &place, &ticks)
 }
 
-/// Each depth that has evals, and the number of its first.
+/// Returns each depth that has evals, and the number of its first.
 fn first_evals_by_depth(facts: &Facts) -> Vec<(u32, u32)> {
     let mut depths: Vec<(u32, u32)> = Vec::new();
     for eval in facts.evals.iter() {
@@ -146,7 +148,7 @@ fn render_bands(ticks: &[(f64, String)]) -> Markup {
     }
 }
 
-/// Those whose names do not run into each other.
+/// Returns the ticks whose labels do not overlap.
 fn spaced_ticks(ticks: &[(f64, String)]) -> Vec<&(f64, String)> {
     let mut named: Vec<&(f64, String)> = Vec::new();
     for tick in ticks {
@@ -184,7 +186,7 @@ fn is_promoted(point: &ScorePoint<'_>) -> bool {
     lookup::promoted_to(&point.eval).is_some()
 }
 
-/// The best that was promoted so far, as steps; the root counts as 0.
+/// Returns the best promoted score so far as a step line; the root counts as 0.
 fn best_so_far_path(
     points: &[ScorePoint<'_>],
     place: &dyn Fn(&Eval) -> f64,

@@ -1,13 +1,12 @@
-//! A run as a site: what `treebeam serve` puts around the parts of `report.html`. Parts have names, so that a page can ask for
-//! one of them again when it has changed. Nothing here serves anything, and addresses are told apart in `link`.
+//! Renders a run as a site for `treebeam serve`: pages around the parts of `report.html`. Parts
+//! have names, so that a page can request one again when it has changed. It serves nothing itself.
 //!
 //! # Layout
-//! [`render_site_page`] stands around every page. [`render_runs_page`] lists runs,
-//! [`render_dashboard`] is the page of one, [`render_part`] one part of it, [`render_evals_page`]
-//! the list that can be searched and [`render_found_evals`] what it finds, [`render_place`] the
-//! page of a node or an eval, [`render_compare_page`] that of two, [`render_log`] what a command
-//! prints, [`render_checks`] what a validation found, [`render_request_result`] what came of a
-//! wish. `link` makes the addresses.
+//! [`mod@link`] makes the addresses, [`mod@form`] the forms. [`render_site_page`] is the frame of
+//! every page, [`render_runs_page`] lists runs, [`render_dashboard`] is the page of a run and
+//! [`render_part`] one part of it, [`render_evals_page`] searches evals, [`render_place_page`]
+//! shows a node or an eval, [`render_compare_page`] two of them, [`render_log`] a log,
+//! [`render_checks`] a validation.
 
 mod form;
 mod link;
@@ -31,38 +30,38 @@ use treebeam_core::audit::AuditFinding;
 use treebeam_core::facts::{Eval, Facts};
 use treebeam_core::id::{CodePlace, EvalId, NodeId, RunId};
 
-/// How much the parts of a page take together before the next one has to be asked for.
+/// Total size of the embedded parts of a page, in bytes; further parts are loaded on request.
 const MAX_PARTS_BYTES: usize = 700 << 10;
-/// So many evals are listed at once.
+/// Maximum number of evals on a list page.
 const MAX_LISTED_EVALS: usize = 100;
-/// So many of them on the page of a run.
+/// Maximum number of evals on the page of a run.
 const MAX_NEWEST_EVALS: usize = 25;
 
 /// A part of a run's page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PagePart {
-    /// Who runs it, and what can be asked of them.
+    /// Runner of the run, and buttons to steer it.
     Steering,
-    /// How it stands.
+    /// State of the run.
     Overview,
-    /// The tree.
+    /// Drawn tree.
     Tree,
-    /// Every score.
+    /// All scores.
     Scores,
-    /// The newest evals.
+    /// Newest evals.
     Evals,
-    /// The nodes.
+    /// All nodes.
     Nodes,
-    /// What answers took.
+    /// Costs of answers.
     Costs,
-    /// What ran when.
+    /// Time line.
     Slots,
-    /// Which conversation goes on from which.
+    /// Conversations and their forks.
     Conversations,
 }
 
 impl PagePart {
-    /// All of them, in the order of the page.
+    /// All parts, in the order of the page.
     pub const ALL: [Self; 9] = [
         Self::Steering,
         Self::Overview,
@@ -75,7 +74,7 @@ impl PagePart {
         Self::Conversations,
     ];
 
-    /// Its name in an address.
+    /// Returns the name of the part in an address.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -91,7 +90,7 @@ impl PagePart {
         }
     }
 
-    /// The one of that name.
+    /// Returns the part of this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|part| part.name() == name)
@@ -112,30 +111,31 @@ impl PagePart {
     }
 }
 
-/// A run as it is looked at.
+/// A run as loaded for viewing.
 #[derive(Clone, Copy, Debug)]
 pub struct ViewedRun<'a> {
-    /// What is on record.
+    /// Recorded facts.
     pub facts: &'a Facts,
-    /// Who runs it, if somebody does.
+    /// Process that runs it, if any.
     pub runner: Option<&'a str>,
-    /// Why what is shown may be old, if it may.
+    /// Reason why the facts may be outdated, if any.
     pub trouble: Option<&'a str>,
-    /// Up to where it was looked at; a page says so when it asks for news.
+    /// Version of the loaded record; a page sends it when it asks for changes.
     pub version: &'a str,
 }
 
-/// Which evals are wanted.
+/// A search for evals.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EvalSearch {
-    /// Each of these words is in its name, its outcome, or its idea's title or text, in whatever letters.
+    /// Words to find, ignoring case, in an eval's name, status, or its idea's title or text.
     pub find: String,
-    /// It came before this one.
+    /// Upper bound: only earlier evals are listed.
     pub before: Option<EvalId>,
 }
 
 impl EvalSearch {
-    /// The text of an idea is asked for where the rest of it does not do.
+    /// Returns true if an eval matches. The text of its idea is only read if the rest does not
+    /// match.
     fn matches_eval(&self, eval: &Eval, text: &dyn Fn(&Eval) -> Option<String>) -> bool {
         let known = format!(
             "{} {} {}",
@@ -153,7 +153,8 @@ impl EvalSearch {
     }
 }
 
-/// A whole page: its title, where one is within the site, and where its news come from, if it has any.
+/// Renders a whole page: title, breadcrumbs, and for live pages the address of events and the
+/// version.
 #[must_use]
 pub fn render_site_page(
     name: &str,
@@ -186,14 +187,14 @@ pub fn render_site_page(
     }
 }
 
-/// The page of all runs of a repository.
+/// Renders the page of all runs of a repository.
 #[must_use]
 pub fn render_runs_page(listed: &[(RunId, ListedRun)]) -> Markup {
     let body = render_runs(listed);
     html! { section aria-label="Runs" data-live="runs" data-from="/list" { (body) } }
 }
 
-/// What changes on it.
+/// Renders the list of runs, the part of its page that changes.
 #[must_use]
 pub fn render_runs(listed: &[(RunId, ListedRun)]) -> Markup {
     html! {
@@ -224,7 +225,7 @@ fn render_run_row(id: &RunId, run: &ListedRun) -> Markup {
     }
 }
 
-/// The page of a run. What would make it too large has to be asked for.
+/// Renders the page of a run. Parts that would make it too large are loaded on request.
 #[must_use]
 pub fn render_dashboard(looked: &ViewedRun<'_>) -> Markup {
     let run = &looked.facts.run;
@@ -253,7 +254,7 @@ fn render_section(run: &RunId, part: PagePart, markup: Option<&Markup>) -> Marku
     }
 }
 
-/// One part of the page of a run, with its heading.
+/// Renders one part of a run's page, with its heading.
 #[must_use]
 pub fn render_part(looked: &ViewedRun<'_>, part: PagePart) -> Markup {
     let facts = looked.facts;
@@ -298,7 +299,7 @@ fn render_eval_rows<'a>(evals: impl Iterator<Item = Cow<'a, Eval>>) -> Markup {
     }
 }
 
-/// The page of the evals that are wanted; `text` is that of an eval's idea.
+/// Renders the page of an eval search; `text` reads the text of an eval's idea.
 #[must_use]
 pub fn render_evals_page(
     facts: &Facts,
@@ -313,7 +314,7 @@ pub fn render_evals_page(
     }
 }
 
-/// The evals that are wanted, the newest first.
+/// Renders the evals that match a search, the newest first.
 #[must_use]
 pub fn render_found_evals(
     facts: &Facts,
@@ -337,7 +338,7 @@ pub fn render_found_evals(
     link_to_site(&list, facts)
 }
 
-/// A node or an eval, with what the caller knows of it; nothing where there is no such thing.
+/// Renders a node or an eval with the caller's material; `None` if it does not exist.
 #[must_use]
 pub fn render_place(facts: &Facts, place: CodePlace, material: &PageMaterial) -> Option<Markup> {
     let body = match place {
@@ -350,7 +351,7 @@ pub fn render_place(facts: &Facts, place: CodePlace, material: &PageMaterial) ->
     Some(link_to_site(&body, facts))
 }
 
-/// What a page of a node or an eval is called, and what else can be done with it.
+/// Renders the page of a node or an eval around its body, with title and links.
 #[must_use]
 pub fn render_place_page(facts: &Facts, at: CodePlace, body: &Markup) -> Markup {
     let name = at.to_string();
@@ -369,7 +370,8 @@ pub fn render_place_page(facts: &Facts, at: CodePlace, body: &Markup) -> Markup 
     }
 }
 
-/// What changes the page of a node or an eval, by name: that of a node has a line for each eval that was tried on it.
+/// Returns the names of the parts whose change affects the page of a place: a node's page lists its
+/// evals.
 fn live_part_names(at: CodePlace) -> String {
     match at {
         CodePlace::Node(_) => format!("{at} {}", PagePart::Evals.name()),
@@ -377,7 +379,7 @@ fn live_part_names(at: CodePlace) -> String {
     }
 }
 
-/// The page of two nodes or evals, and a form to choose them.
+/// Renders the page that compares two nodes or evals, with a form to choose them.
 #[must_use]
 pub fn render_compare_page(
     facts: &Facts,
@@ -398,7 +400,7 @@ pub fn render_compare_page(
     }
 }
 
-/// Two nodes or evals side by side; nothing is compared where one of them is not there.
+/// Renders two nodes or evals side by side, or a note if one of them does not exist.
 #[must_use]
 pub fn render_compared_places(
     facts: &Facts,
@@ -413,7 +415,7 @@ fn nothing_to_compare() -> Markup {
     html! { p.note { "Choose two nodes or evals, such as n0000 and e0012." } }
 }
 
-/// What the commands of an eval or of the root printed so far. More of it comes to the page.
+/// Renders the log so far of an eval's or the root's commands; the page adds what follows.
 #[must_use]
 pub fn render_log(name: &str, skipped: u64, text: &str) -> Markup {
     html! {
@@ -422,7 +424,8 @@ pub fn render_log(name: &str, skipped: u64, text: &str) -> Markup {
     }
 }
 
-/// How much of a log is not shown, in words to stand behind its name; none where all of it is.
+/// Returns a note on how much of a log is not shown, to follow its name; empty if nothing is
+/// skipped.
 #[must_use]
 pub fn skipped_note(skipped: u64) -> String {
     if skipped == 0 {
@@ -431,13 +434,13 @@ pub fn skipped_note(skipped: u64) -> String {
     format!(", without its first {}", format_count(skipped, "byte"))
 }
 
-/// What a validation found.
+/// Renders the findings of a validation.
 #[must_use]
 pub fn render_checks(run: &RunId, findings: &[AuditFinding]) -> Markup {
     render_findings(run.as_str(), Some(findings))
 }
 
-/// Something that cannot be shown, and why.
+/// Renders the reason why something cannot be shown.
 #[must_use]
 pub fn render_refusal(why: &str, hint: Option<&str>) -> Markup {
     html! { p { (VisibleText(why)) } @if let Some(hint) = hint { p.note { (VisibleText(hint)) } } }

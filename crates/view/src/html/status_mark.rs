@@ -1,10 +1,11 @@
-//! What an outcome looks like: a shape and a class, so that colour is never all that tells. Sizes are the caller's.
+//! Defines a shape and a CSS class for each eval status, so that colour is never the only hint.
+//! Callers set the size.
 
 use super::plot::format_px;
 use crate::outcome::EvalStatus;
 use maud::{Markup, html};
 
-/// The class of its colour.
+/// Returns the CSS class of a status, which sets its colour.
 pub(crate) const fn status_class(outcome: EvalStatus) -> &'static str {
     match outcome {
         EvalStatus::Promoted | EvalStatus::Chosen => "kept",
@@ -17,7 +18,7 @@ pub(crate) const fn status_class(outcome: EvalStatus) -> &'static str {
     }
 }
 
-/// Its shape around a point.
+/// Renders the shape of a status around a point.
 pub(crate) fn status_shape(outcome: EvalStatus, size: f64) -> Markup {
     let d = match outcome {
         EvalStatus::Promoted | EvalStatus::Chosen | EvalStatus::Rejected => {
@@ -46,7 +47,7 @@ pub(crate) fn status_shape(outcome: EvalStatus, size: f64) -> Markup {
     html! { path d=(d) {} }
 }
 
-/// A mark of its own, for a line of text or a legend.
+/// Renders the shape as an icon, for a line of text or a legend.
 pub(crate) fn status_icon(outcome: EvalStatus) -> Markup {
     html! {
         svg.icon viewBox="-8 -8 16 16" aria-hidden="true" {
@@ -55,7 +56,7 @@ pub(crate) fn status_icon(outcome: EvalStatus) -> Markup {
     }
 }
 
-/// What the marks mean, of those that are to be seen.
+/// Renders a legend of the statuses that occur.
 pub(crate) fn status_legend(seen: impl Iterator<Item = EvalStatus>) -> Markup {
     html! {
         ul.legend {
@@ -64,7 +65,7 @@ pub(crate) fn status_legend(seen: impl Iterator<Item = EvalStatus>) -> Markup {
     }
 }
 
-/// An outcome in a few words.
+/// Describes a status in a few words.
 pub(crate) const fn describe_status(outcome: EvalStatus) -> &'static str {
     match outcome {
         EvalStatus::Promoted => "promoted: a node now",

@@ -1,6 +1,7 @@
-//! What ran when: the root's sweep, questions for ideas and evals as bars, in as few rows as nothing overlaps in, and what is
-//! under way in words. From recorded times alone: what an eval waited before it was begun is a line, its bar is pale until its
-//! commit, and what is under way is drawn up to the latest time on record. When its sweep got its slot is not on record.
+//! Draws a time line: the root's sweep, requests for ideas and evals as bars in few rows. Current
+//! activities are also listed in words. It uses recorded times alone: the wait of an eval is a
+//! line, its bar is pale until its commit, and what is in progress is drawn up to the latest
+//! recorded time. When a sweep got its slot is not recorded.
 
 use super::plot::{PlotScale, format_px, to_float};
 use super::status_mark;
@@ -16,11 +17,11 @@ use std::time::Duration;
 use treebeam_core::facts::{Eval, Expansion, Facts, RootBaseline};
 use treebeam_core::group::IdeaSource;
 
-/// The width of the drawing, where bars begin and end, and the height of a row.
+/// Width of the drawing, horizontal range of the bars, and height of a row.
 const DRAWING_WIDTH: f64 = 860.0;
 const PLOT_RANGE: (f64, f64) = (12.0, 848.0);
 const ROW_HEIGHT: f64 = 16.0;
-/// No bar is narrower.
+/// Minimum width of a bar.
 const MIN_BAR_WIDTH: f64 = 1.5;
 /// Units of time for the ticks, in seconds.
 const TICK_UNITS_SECONDS: [f64; 14] = [
@@ -39,15 +40,15 @@ const TICK_UNITS_SECONDS: [f64; 14] = [
     604_800.0,
     2_592_000.0,
 ];
-/// At most so many ticks.
+/// Maximum number of ticks.
 const MAX_TICKS: f64 = 8.0;
 
-/// Something that took its time.
+/// A bar of the time line; times are in seconds since the start of the run.
 struct TimelineBar {
-    /// Since when it waited, if it did.
+    /// Start of the wait, or `from` without one.
     queued_at: f64,
     from: f64,
-    /// Until when it was implemented, if it was.
+    /// End of the implementation, or `from` without one.
     implemented_at: f64,
     to: f64,
     class: &'static str,
@@ -55,7 +56,7 @@ struct TimelineBar {
     words: String,
 }
 
-/// The time line.
+/// Renders the time line.
 #[must_use]
 pub fn render_timeline(facts: &Facts) -> Markup {
     let mut bars = timeline_bars(facts);
@@ -89,7 +90,7 @@ pub fn render_timeline(facts: &Facts) -> Markup {
     }
 }
 
-/// What is being done now, or was when the run was left.
+/// Lists current activities, or those at the time when the run was left.
 fn render_under_way(facts: &Facts) -> Markup {
     let busy = busy_places(facts);
     html! {
@@ -128,7 +129,7 @@ fn timeline_bars(facts: &Facts) -> Vec<TimelineBar> {
     root.into_iter().chain(asked).chain(evals).filter(|bar| bar.from >= 0.0).collect()
 }
 
-/// The latest time on record that an eval or a question has.
+/// Returns the latest recorded time of an eval or a request for ideas.
 fn latest_time(facts: &Facts) -> Timestamp {
     let of_eval = |eval: &Eval| {
         let made = eval.candidate().and_then(|work| work.implemented_at);
@@ -144,10 +145,10 @@ fn latest_time(facts: &Facts) -> Timestamp {
         .unwrap_or(facts.created_at)
 }
 
-/// How times are counted, and the latest that there is.
+/// Conversion of times to seconds since the start, and the latest time in seconds.
 type TimeScale<'a> = (&'a dyn Fn(Timestamp) -> f64, f64);
 
-/// From the question to the first eval that came of it.
+/// Returns the bar of a request for ideas, which ends with the first eval that came of it.
 fn ideas_bar(
     facts: &Facts,
     source: IdeaSource,
@@ -184,7 +185,8 @@ fn eval_bar(eval: &Eval, (since, latest): TimeScale<'_>) -> Option<TimelineBar> 
         None => return None,
     };
     let from = since(started_at(eval)?);
-    // A failure without a commit is all implementing; where an older run does not say when, nothing is told apart.
+    // A failure without a commit counts as implementing; older runs do not record when a commit was
+    // made, so their bars are not divided.
     let made = match eval.candidate() {
         Some(work) => work.implemented_at.map_or(from, since),
         None => to,
@@ -207,7 +209,7 @@ fn eval_bar(eval: &Eval, (since, latest): TimeScale<'_>) -> Option<TimelineBar> 
     })
 }
 
-/// For each bar the first row that is free when it begins and since when it is, and how many rows that makes.
+/// Returns for each bar the first free row and since when that is free, and the number of rows.
 fn assign_rows(bars: &[TimelineBar]) -> (Vec<(usize, f64)>, usize) {
     let mut ends: Vec<f64> = Vec::new();
     let mut places = Vec::with_capacity(bars.len());

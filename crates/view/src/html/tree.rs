@@ -1,5 +1,6 @@
-//! The tree drawn: nodes and evals from left to right, shape and colour by outcome, size by gain, the best path in bold. Each
-//! mark leads to the page of what it stands for. What was pruned is counted in one mark where there is much of it.
+//! Draws the tree of nodes and evals from left to right, with the best path in bold. Shape and
+//! colour show the status, size the gain. Each mark links to the page of its node or eval. If a
+//! node has many pruned evals, most are counted in one mark.
 
 mod layout;
 
@@ -17,18 +18,18 @@ use treebeam_core::facts::{Eval, Facts, Node};
 use treebeam_core::id::NodeId;
 use treebeam_core::num::Finite;
 
-/// With more evals than this, marks have no titles beside them.
+/// Number of evals above which marks have no titles.
 const MAX_TITLED_EVALS: usize = 60;
-/// A node with more leaves than this has the others counted in one mark.
+/// Maximum number of leaves of a node; further ones are counted in one mark.
 const MAX_LEAVES: usize = 12;
-/// The longest title beside a mark.
+/// Maximum length of a title beside a mark.
 const MAX_TITLE_CHARS: usize = 34;
-/// The longest reason of a mark.
+/// Maximum length of texts in a mark's tooltip.
 const MAX_REASON_CHARS: usize = 72;
-/// Beside the drawing, and above and below it.
+/// Horizontal and vertical margin of the drawing.
 const DRAWING_MARGIN: (f64, f64) = (56.0, 16.0);
 
-/// What a mark stands for.
+/// The object that a mark represents.
 enum MarkTarget<'a> {
     Node(&'a Node),
     Leaf(&'a Eval),
@@ -36,13 +37,13 @@ enum MarkTarget<'a> {
     More(&'a Node, Vec<&'a Eval>),
 }
 
-/// One mark: what it stands for, and where it hangs.
+/// A mark: its object, and the index of its parent.
 struct DrawnMark<'a> {
     thing: MarkTarget<'a>,
     parent: Option<usize>,
 }
 
-/// How much room there is.
+/// Style of the drawing: with or without titles.
 #[derive(Clone, Copy)]
 enum TreeStyle {
     Titled,
@@ -50,7 +51,7 @@ enum TreeStyle {
 }
 
 impl TreeStyle {
-    /// From one level to the next.
+    /// Distance between two levels.
     const fn level_width(self) -> f64 {
         match self {
             Self::Titled => 290.0,
@@ -58,7 +59,7 @@ impl TreeStyle {
         }
     }
 
-    /// Before its place and after it: the name of a node stands above it.
+    /// Vertical space before and after a mark's position: a node's name is above it.
     const fn space_around(self, thing: &MarkTarget<'_>) -> (f64, f64) {
         match (self, thing) {
             (_, MarkTarget::Node(_)) => (34.0, 16.0),
@@ -68,7 +69,7 @@ impl TreeStyle {
         }
     }
 
-    /// The radius of a mark without a gain, and how much a gain may add to it.
+    /// Radius of a mark without a gain, and the maximum increase by a gain.
     const fn mark_radius(self) -> (f64, f64) {
         match self {
             Self::Titled => (4.0, 5.0),
@@ -77,7 +78,7 @@ impl TreeStyle {
     }
 }
 
-/// What all marks need to know.
+/// Data shared by all marks of a drawing.
 struct TreeDrawing<'a> {
     facts: &'a Facts,
     style: TreeStyle,
@@ -86,7 +87,7 @@ struct TreeDrawing<'a> {
     most: f64,
 }
 
-/// The tree.
+/// Renders the tree with its legend.
 #[must_use]
 pub fn render_tree(facts: &Facts) -> Markup {
     let style =
@@ -111,7 +112,7 @@ pub fn render_tree(facts: &Facts) -> Markup {
     }
 }
 
-/// Of the outcomes that there are, and of what is not an outcome.
+/// Renders the legend of the statuses that occur, with a note on size and path.
 fn render_legend(facts: &Facts) -> Markup {
     let counts = EvalCounts::overall(facts);
     let seen = EvalStatus::ALL.into_iter().filter(|outcome| counts.get(*outcome) > 0);
@@ -121,7 +122,7 @@ fn render_legend(facts: &Facts) -> Markup {
     }
 }
 
-/// Every mark, parents before their children, children in the order of their ids.
+/// Returns all marks, parents before their children, children in the order of their ids.
 fn tree_marks<'a>(facts: &'a Facts, evals: &'a [Cow<'_, Eval>]) -> Vec<DrawnMark<'a>> {
     let mut children: BTreeMap<NodeId, Vec<&Eval>> = BTreeMap::new();
     for eval in evals {
@@ -143,7 +144,7 @@ fn tree_marks<'a>(facts: &'a Facts, evals: &'a [Cow<'_, Eval>]) -> Vec<DrawnMark
     marks
 }
 
-/// What hangs on a node.
+/// Returns the children of a node: promoted evals as nodes, other evals, and counted ones.
 fn node_children<'a>(
     facts: &'a Facts,
     node: &'a Node,
@@ -201,7 +202,7 @@ impl TreeDrawing<'_> {
         )
     }
 
-    /// All edges of a class in one path.
+    /// Returns one path with all edges of a class.
     fn edges_path(&self, class: &str, marks: &[DrawnMark<'_>], spots: &[LayoutSpot]) -> String {
         let mut path = String::new();
         for (mark, spot) in
@@ -229,7 +230,7 @@ impl TreeDrawing<'_> {
         format!("M{} {y1}C{middle} {y1} {middle} {y2} {} {y2}", format_px(x1), format_px(x2))
     }
 
-    /// A link with a shape; the first one can be reached by the tab key, the others by arrows.
+    /// Renders a linked shape; the first is reachable by the tab key, the others by arrow keys.
     fn render_mark(&self, at: usize, mark: &DrawnMark<'_>, spot: &LayoutSpot) -> Markup {
         let (x, y) = self.mark_position(spot);
         let stop = if at == 0 { "0" } else { "-1" };
@@ -243,7 +244,7 @@ impl TreeDrawing<'_> {
         }
     }
 
-    /// Its class, the page that it leads to, and what is said of it.
+    /// Returns the class, link target and tooltip of a mark.
     fn describe_mark(&self, thing: &MarkTarget<'_>) -> (&'static str, String, String) {
         match thing {
             MarkTarget::Node(node) => {
@@ -301,7 +302,7 @@ impl TreeDrawing<'_> {
         }
     }
 
-    /// As large as its gain over the root.
+    /// Returns the radius for a score: its area grows with the gain over the root.
     fn mark_size(&self, score: Option<Finite>) -> f64 {
         let gain = score.map_or(0.0, Finite::get).max(0.0);
         let part = if self.most > 0.0 { (gain / self.most).min(1.0) } else { 0.0 };
@@ -309,7 +310,7 @@ impl TreeDrawing<'_> {
         part.sqrt().mul_add(more, least)
     }
 
-    /// Above a node: its name and its score.
+    /// Renders the label above a node: its name and its score.
     fn node_label(&self, node: &Node, size: f64) -> Markup {
         let y = format_px(-size - 6.0);
         let score = match node.id {

@@ -1,5 +1,5 @@
-//! How far to trust the best: what it was picked from, what luck alone would have shown, the control group, and data that the
-//! search never saw. The words are those of the summary.
+//! Renders how far to trust the best: selection, luck, the control group, and hold-out data. The
+//! wording is that of the summary.
 
 use super::render_holdout;
 use crate::figure::format_change;
@@ -16,11 +16,11 @@ use treebeam_core::num::Finite;
 use treebeam_score::compare::ComparisonDetails;
 use treebeam_score::luck::{DepthLuck, Luck, LuckEstimate};
 
-/// More depths than this are shown when they are asked for.
+/// Number of depths up to which the table of depths is open.
 const MAX_OPEN_DEPTHS: usize = 12;
 
-/// The section, with its heading; empty where there are neither figures nor a control group. The best against the root on
-/// results that the search saw and on those that it never saw, where that is known.
+/// Renders the section with its heading; empty without figures and without a control group.
+/// `unseen` is the best against the root, on the search's results and on hold-out results.
 #[must_use]
 pub fn render_trust(
     facts: &Facts,
@@ -47,7 +47,8 @@ pub fn render_trust(
     }
 }
 
-/// Whether the tree did better than the root alone, in sentences; none for a run without a control group.
+/// Returns sentences on whether the tree did better than the root alone; none without a control
+/// group.
 fn control_sentences(facts: &Facts) -> Vec<String> {
     versus::control_verdict(facts).into_iter().chain(versus::control_spending(facts)).collect()
 }

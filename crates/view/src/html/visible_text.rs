@@ -1,13 +1,13 @@
-//! Foreign text in HTML: escaped, and with what would steer a terminal or turn the direction of letters made visible. Nothing
-//! here shortens or lays out.
+//! Renders foreign text in HTML: escaped, with control and direction characters made visible. It
+//! does not shorten or lay out.
 
 use crate::safe_text::{is_hidden, one_line, shorten_text};
 use maud::Render;
 
-/// The longest title; the whole text stands with the idea.
+/// Maximum length of a title; the idea has the whole text.
 const MAX_TITLE_CHARS: usize = 120;
 
-/// Text as it is, but for its line ends on as many lines, and `\u{1b}` for what nobody could see.
+/// Text shown as it is, with its line breaks, and with `\u{1b}` for invisible characters.
 pub(crate) struct VisibleText<'a>(pub(crate) &'a str);
 
 impl Render for VisibleText<'_> {
@@ -16,11 +16,11 @@ impl Render for VisibleText<'_> {
     }
 }
 
-/// A text in pieces, as they are shown one after the other.
+/// Passes an escaped text to `show`, piece by piece.
 fn escape_pieces(text: &str, mut show: impl FnMut(&str)) {
     let mut rest = text;
     loop {
-        // Most of a text needs no second look.
+        // Skips plain bytes at once, as most of a text needs no escaping.
         let plain = rest.bytes().position(|byte| !is_plain_byte(byte)).unwrap_or(rest.len());
         let (before, from) = rest.split_at(plain);
         show(before);
@@ -43,7 +43,8 @@ const fn is_plain_byte(byte: u8) -> bool {
     matches!(byte, b'\n' | b'\t' | b' '..=b'~') && !matches!(byte, b'&' | b'<' | b'>' | b'"')
 }
 
-/// Text for a place that takes nothing but text: as it is, but for what nobody could see.
+/// Returns text for a place that takes only plain text: as it is, with invisible characters made
+/// visible.
 #[must_use]
 pub fn escape_hidden(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
@@ -57,7 +58,7 @@ pub fn escape_hidden(text: &str) -> String {
     shown
 }
 
-/// How many bytes a text takes once it is shown.
+/// Returns the length of a text in bytes once it is escaped.
 #[must_use]
 pub fn shown_bytes(text: &str) -> usize {
     let mut bytes = 0;
@@ -65,12 +66,12 @@ pub fn shown_bytes(text: &str) -> usize {
     bytes
 }
 
-/// A title on one line, not too long.
+/// Returns a title on one line, shortened.
 pub(crate) fn short_title(text: &str) -> String {
     short_line(text, MAX_TITLE_CHARS)
 }
 
-/// A text on one line, at most so long.
+/// Returns a text on one line of at most `most` characters.
 pub(crate) fn short_line(text: &str, most: usize) -> String {
     shorten_text(&one_line(text), most)
 }

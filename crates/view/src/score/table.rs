@@ -1,4 +1,5 @@
-//! The table of `treebeam score`: a line per metric that both sides have, and a word on those that they have not.
+//! Renders the table of `treebeam score`: a line per metric that both sides have, and the missing
+//! ones.
 
 use super::{ColourMode, ScoreReport, ScoreTone};
 use crate::figure::{NOT_AVAILABLE, format_change, format_figure};
@@ -14,11 +15,11 @@ const TABLE_HEAD: [&str; 7] =
     ["metric", "baseline", "candidate", "change", "relative", "weight", "wins:losses"];
 const TABLE_LEGEND: &str =
     "▲ better, ▼ worse, = equal; * primary, ! guarded, ↓ lower is better; █ won, · drawn, ░ lost";
-/// The longest name of a metric.
+/// Maximum length of a metric's name.
 const MAX_NAME_CHARS: usize = 60;
-/// How many missing metrics are named.
+/// Maximum number of missing metrics named.
 const MAX_MISSING_METRICS: usize = 4;
-/// How long the bar of wins and losses is.
+/// Length of the bar of wins and losses.
 const BAR_LENGTH: u32 = 10;
 
 pub(super) fn metric_table_lines(scoring: &ScoreReport<'_>, colour: ColourMode) -> Vec<String> {
@@ -68,7 +69,7 @@ fn metric_cells(scoring: &ScoreReport<'_>, metric: &MetricUse) -> [String; 7] {
     ]
 }
 
-/// Names to the left, numbers to the right.
+/// Formats a row: name left-aligned, numbers right-aligned.
 fn format_row(cells: &[String; 7], widths: &[usize; 7]) -> String {
     let [name, numbers @ .., paired] = cells;
     let [name_width, number_widths @ .., _] = widths;
@@ -80,12 +81,12 @@ fn format_row(cells: &[String; 7], widths: &[usize; 7]) -> String {
     format!("{line}  {paired}")
 }
 
-/// How many places it takes on a terminal.
+/// Returns the width of a text on a terminal, in columns.
 fn text_columns(text: impl AsRef<str>) -> usize {
     text.as_ref().width()
 }
 
-/// Its name, with a sign for what is special about it.
+/// Returns the name of a metric, with signs for primary, guarded and lower-is-better.
 pub(crate) fn metric_name(policy: &ScorePolicy, metric: &MetricUse) -> String {
     let guarded = |known: &Metric| known.guard && known.column == metric.column;
     let flags = [
@@ -97,7 +98,7 @@ pub(crate) fn metric_name(policy: &ScorePolicy, metric: &MetricUse) -> String {
     flags.iter().filter(|(set, _)| *set).fold(name, |name, (_, flag)| name + flag)
 }
 
-/// Marks whether a metric got better, worse, or is equal but for rounding.
+/// Returns the mark of a better, worse or (but for rounding) equal metric.
 pub(crate) fn metric_mark(metric: &MetricUse) -> (&'static str, ScoreTone) {
     match metric.gain() {
         gain if gain > 0.0 => ("▲", ScoreTone::Good),
@@ -106,7 +107,7 @@ pub(crate) fn metric_mark(metric: &MetricUse) -> (&'static str, ScoreTone) {
     }
 }
 
-/// The change as a part of the baseline, with the change's own sign.
+/// Formats the change relative to the baseline, with the sign of the change.
 pub(crate) fn relative_change(metric: &MetricUse) -> String {
     const LARGE_PERCENT: f64 = 1e6;
     let percent = match metric.direction {
@@ -121,7 +122,7 @@ pub(crate) fn relative_change(metric: &MetricUse) -> String {
     }
 }
 
-/// The metric's own counts; the primary is compared pair by pair anyway.
+/// Returns the metric's own counts; those of the primary are in the comparison anyway.
 fn pair_counts(scoring: &ScoreReport<'_>, metric: &MetricUse) -> Option<PairCounts> {
     let primary = scoring.judgement.vs_parent.comparison.paired;
     let primary = primary.filter(|_| metric.column == scoring.policy.primary);
@@ -133,7 +134,7 @@ fn pair_counts(scoring: &ScoreReport<'_>, metric: &MetricUse) -> Option<PairCoun
     metric.paired.or(of_primary)
 }
 
-/// `███████·░░ 7:2`
+/// Formats wins and losses as `███████·░░ 7:2`.
 fn render_pair_bar(PairCounts { pairs, wins, losses }: PairCounts) -> String {
     let share = |part: u32| {
         let (part, whole) = (u64::from(part), u64::from(pairs.max(1)));
@@ -147,7 +148,7 @@ fn render_pair_bar(PairCounts { pairs, wins, losses }: PairCounts) -> String {
     format!("{bar} {wins}:{losses}")
 }
 
-/// The configured metrics that cannot be compared, if there are any.
+/// Names the configured metrics that cannot be compared, if any.
 fn missing_metrics(policy: &ScorePolicy, used: &[MetricUse]) -> Option<String> {
     let is_used = |metric: &&Metric| used.iter().any(|used| used.column == metric.column);
     let missing: Vec<&Metric> = policy.metrics.iter().filter(|metric| !is_used(metric)).collect();

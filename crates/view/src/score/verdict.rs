@@ -1,4 +1,4 @@
-//! What the metrics and the gate make of a comparison, in words.
+//! Describes the verdict of the metrics and of the gate on a comparison, in words.
 
 use super::{ColourMode, ScoreReport, ScoreTone, SweepSide};
 use crate::figure::{NOT_AVAILABLE, format_change, format_figure};
@@ -10,10 +10,10 @@ use treebeam_core::gate::{GateCheck, GateRule, GateVerdict};
 use treebeam_core::num::Finite;
 use treebeam_core::policy::ScoreThresholds;
 
-/// What a reader of the paired comparison has to know.
+/// Caveat on the paired comparison.
 const PAIRED_CAVEAT: &str = "it speaks of this data set alone: configurations of one sweep can be near copies of each other";
 
-/// Why the gate is open to what the verdict does not recommend.
+/// Note on why the gate accepts what the verdict does not recommend.
 const MIXED_GRADE_NOTE: &str = "mixed is enough for the gate while the primary holds: a beam may need a step that is no gain yet";
 
 pub(super) fn recommendation_lines(scoring: &ScoreReport<'_>, colour: ColourMode) -> Vec<String> {
@@ -50,7 +50,7 @@ pub(super) fn recommendation_lines(scoring: &ScoreReport<'_>, colour: ColourMode
     lines
 }
 
-/// Which side has rows and no number of the primary in them.
+/// Names the sides that have rows, but no number of the primary.
 fn missing_primary(scoring: &ScoreReport<'_>) -> Option<String> {
     let sides = [&scoring.baseline, &scoring.candidate].into_iter();
     let lacks = |side: &&SweepSide<'_>| side.rows_used > 0 && side.primary.is_none();
@@ -100,12 +100,12 @@ fn describe_reason(
     format!("{}: {}", reason.name(), one_line(&words))
 }
 
-/// The primary compared configuration by configuration.
+/// Formats the paired comparison of the primary as lines.
 pub(crate) fn paired_lines(paired: Option<PairedDifference>) -> Vec<String> {
     field_lines("paired", paired_sentences(paired))
 }
 
-/// The same as sentences.
+/// Describes the paired comparison of the primary in sentences.
 pub(crate) fn paired_sentences(paired: Option<PairedDifference>) -> Vec<String> {
     let Some(paired) = paired else {
         let why = "fewer than 2 configurations have a primary on both sides";
@@ -122,7 +122,7 @@ pub(crate) fn paired_sentences(paired: Option<PairedDifference>) -> Vec<String> 
     ]
 }
 
-/// The same, with what one should know about it.
+/// Formats the paired comparison as lines, followed by its caveat.
 pub(super) fn paired_with_caveat(scoring: &ScoreReport<'_>) -> Vec<String> {
     let found = scoring.judgement.vs_parent.comparison.paired;
     let mut lines = paired_lines(found);
@@ -153,7 +153,7 @@ pub(super) fn gate_lines(scoring: &ScoreReport<'_>, colour: ColourMode) -> Vec<S
     lines
 }
 
-/// Every check of the gate with its figures.
+/// Formats every check of the gate with its figures.
 pub(crate) fn check_lines(
     verdict: &GateVerdict,
     colour: ColourMode,

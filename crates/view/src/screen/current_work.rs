@@ -1,5 +1,5 @@
-//! What goes on at this moment: each place that is busy, with what and for how long, and how long it may still take. An
-//! estimate goes by how fast evals ended of late; it promises nothing.
+//! Describes the current activities of a watched run, and estimates the remaining time. An estimate
+//! is based on the pace of recent evals; it promises nothing.
 
 use super::WatchScene;
 use super::line::{ScreenLine, ScreenTone};
@@ -14,10 +14,10 @@ use treebeam_core::event::SweepSubject;
 use treebeam_core::facts::{Eval, Facts, RunPhase, Stage};
 use treebeam_core::id::CodePlace;
 
-/// How many ends of evals make a pace.
+/// Minimum number of ended evals for an estimate.
 const MIN_PACE_ENDS: usize = 3;
 
-/// What is being done.
+/// Returns a line for each current activity.
 pub(super) fn activity_lines(scene: &WatchScene<'_>) -> Vec<ScreenLine> {
     let title =
         |busy: &BusyPlace<'_>| busy.idea.map_or_else(String::new, |idea| one_line(&idea.title));
@@ -28,7 +28,7 @@ pub(super) fn activity_lines(scene: &WatchScene<'_>) -> Vec<ScreenLine> {
     busy.iter().map(|busy| activity_line(scene, busy.place, &what(busy), &title(busy))).collect()
 }
 
-/// How often something was handed over to be swept that is being swept now, if more than once.
+/// Returns a note on the number of the submission of a running sweep, if it is not the first.
 fn submission_suffix(facts: &Facts, place: CodePlace) -> String {
     let is_swept = |eval: Cow<'_, Eval>| matches!(eval.stage, Stage::Sweeping(_));
     let number = match place {
@@ -52,7 +52,7 @@ fn activity_line(scene: &WatchScene<'_>, place: CodePlace, what: &str, title: &s
         .with_span(ScreenTone::Plain, &format!("{long:>8}  {title}"))
 }
 
-/// What was spent, what may be, and how long it may take.
+/// Formats what was spent, the limits, and the estimated time.
 pub(super) fn format_budget(scene: &WatchScene<'_>) -> String {
     let facts = scene.facts;
     let spent = facts.total_spend();
@@ -76,7 +76,8 @@ pub(super) fn format_budget(scene: &WatchScene<'_>) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }
 
-/// How long the open depth and the whole run may take, where evals have ended of late and somebody runs it.
+/// Estimates the time for the open depth and for the whole run, if a process runs it and enough
+/// evals have ended recently.
 fn format_estimate(scene: &WatchScene<'_>) -> Option<String> {
     let facts = scene.facts;
     let paused = facts.history.paused_since.is_some();
@@ -92,7 +93,7 @@ fn format_estimate(scene: &WatchScene<'_>) -> Option<String> {
     Some(format!("≈ {} left", long(depth)))
 }
 
-/// How long it takes until the next eval ends, however many are under way.
+/// Returns the mean time between two ends of evals, however many run at once.
 fn eval_pace(scene: &WatchScene<'_>) -> Option<Duration> {
     let mut ends = scene.history.eval_ends();
     let count = u32::try_from(ends.len()).ok().filter(|_| ends.len() >= MIN_PACE_ENDS)?;
@@ -100,7 +101,7 @@ fn eval_pace(scene: &WatchScene<'_>) -> Option<Duration> {
     Some(elapsed_between(first, last) / (count - 1))
 }
 
-/// How many evals are still to end: at the open depth, and at most in the whole run.
+/// Returns how many evals are still to end: at the open depth, and at most in the whole run.
 fn evals_to_end(facts: &Facts) -> (u32, u32) {
     let waits =
         |eval: &&Eval| matches!(eval.stage, Stage::Queued) || current_activity(eval).is_some();
@@ -117,12 +118,12 @@ fn evals_to_end(facts: &Facts) -> (u32, u32) {
     (depth, depth.saturating_add(later.min(room)))
 }
 
-/// From one moment to the next; nothing where a clock was set back.
+/// Returns the time between two moments; zero if a clock was set back.
 fn elapsed_between(from: Timestamp, to: Timestamp) -> Duration {
     Duration::try_from(to.duration_since(from)).unwrap_or_default()
 }
 
-/// The ideas that led to the best node, each with its eval.
+/// Returns the ideas that led to the best node, each with its eval.
 pub(super) fn best_path_ideas(facts: &Facts) -> Vec<String> {
     let named = |eval: &Cow<'_, Eval>| {
         format!("{} {}", lookup::eval_name(eval), one_line(&eval.idea.title))

@@ -1,15 +1,15 @@
-//! Text from outside, made fit for a line of a terminal: nothing of it is obeyed, nothing reorders or hides what stands
-//! beside it, and it takes the columns that it is measured to take.
+//! Makes foreign text safe for a terminal's line. No sequence in it has an effect, nothing reorders
+//! or hides neighbouring text, and its width is as measured.
 
 use crate::safe_text::is_reordering;
 use crate::width;
 
-/// Tabs reach to the next multiple of this.
+/// Width of a tab stop.
 const TAB_COLUMNS: usize = 8;
-/// How many marks a character may carry; more of them only cover the lines above and below.
+/// Maximum number of combining marks of a character; more would only cover neighbouring lines.
 const MAX_MARKS: usize = 3;
 
-/// The text on one line, without sequences that a terminal obeys, without controls and invisible characters.
+/// Returns the text on one line, without terminal sequences, controls and invisible characters.
 pub(super) fn make_inert(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let (mut column, mut marks) = (0, 0);
@@ -43,7 +43,8 @@ pub(super) fn make_inert(text: &str) -> String {
     shown
 }
 
-/// What follows a sequence that an escape began, and whether there may still be an end of a text for the terminal.
+/// Returns the text after an escape sequence; `has_end` tells whether a string terminator may
+/// follow.
 fn after_escape<'a>(rest: &'a str, has_end: &mut bool) -> &'a str {
     match rest.chars().next() {
         Some('[') => after_parameters(&rest[1..]),
@@ -55,20 +56,22 @@ fn after_escape<'a>(rest: &'a str, has_end: &mut bool) -> &'a str {
     }
 }
 
-/// What follows numbers and the letter that says what they are for.
+/// Returns the text after the parameters and the final letter of a sequence.
 fn after_parameters(rest: &str) -> &str {
     let rest = rest.trim_start_matches(|c| matches!(c, ' '..='?'));
     rest.strip_prefix(|c| matches!(c, '@'..='~')).unwrap_or(rest)
 }
 
-/// What follows a text that was meant for the terminal; one without an end is no such text, and none after it has one.
+/// Returns the text after a string for the terminal. Without a terminator it is no such string, and
+/// then no later one has a terminator.
 fn after_string<'a>(rest: &'a str, has_end: &mut bool) -> &'a str {
     let end = if *has_end { end_of_string(rest) } else { None };
     *has_end = end.is_some();
     &rest[end.unwrap_or(0)..]
 }
 
-/// Where the first end of a text for the terminal is over. Looks no further: each character is looked at once for all texts.
+/// Returns the position after the first string terminator. It stops there, so that each character
+/// is visited once for all strings.
 fn end_of_string(text: &str) -> Option<usize> {
     let mut escaped = false;
     let (at, last) = text.char_indices().find(|(_, c)| {
@@ -79,10 +82,11 @@ fn end_of_string(text: &str) -> Option<usize> {
     Some(at + last.len_utf8())
 }
 
-/// Characters that take no column of their own and are no marks, or that terminals do not agree about.
+/// Returns true for characters without width that are not marks, or whose width depends on the
+/// terminal.
 const fn is_invisible(c: char) -> bool {
     is_reordering(c)
-        // The last two of each plane are no characters.
+        // The last two code points of each plane are no characters.
         || c as u32 & 0xfffe == 0xfffe
         || matches!(c,
             '\u{ad}' | '\u{34f}' | '\u{fdd0}'..='\u{fdef}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
@@ -116,13 +120,13 @@ mod tests {
         check("👩\u{200d}👩 \u{fe0f}☺", "👩👩 ☺");
     }
 
-    /// Where each beginning is followed to the end of the text, these take many minutes.
+    /// Searching from each beginning to the end of the text would take many minutes here.
     #[test]
     fn no_text_takes_more_than_one_look_at_each_character() {
         let megabytes = |text: &str| text.repeat((4 << 20) / text.len());
         for begun in ["\u{1b}]", "\u{1b}P", "\u{1b}X", "\u{1b}^", "\u{1b}_"] {
             assert_eq!(make_inert(&megabytes(begun)), "");
-            // Ends of one kind, and none of the others.
+            // Terminators of one kind, and none of the others.
             for end in ["\u{7}", "\u{9c}", "\u{1b}\\"] {
                 assert_eq!(make_inert(&megabytes(&format!("{begun}x{end}"))), "");
             }

@@ -1,30 +1,29 @@
-//! A line of the screen: pieces of text, each with how it looks. Text comes in through
-//! `ScreenLine::with_span` alone, and is inert from then on. Nothing here knows what a terminal
-//! has to be told to show it.
+//! Defines a line of the screen: pieces of text, each with a tone. Text is only added by `new` and
+//! `with_span`, which make it inert. Nothing here knows the codes of a terminal.
 
 use super::inert_text::make_inert;
 use crate::width;
 
-/// More of a text than any screen is wide is not looked at.
+/// Maximum number of characters read of a text, more than any screen is wide.
 const MAX_LINE_CHARS: usize = 4_000;
 
-/// How a piece of text looks.
+/// Look of a piece of text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ScreenTone {
-    /// As it is.
+    /// Normal text.
     #[default]
     Plain,
-    /// Less important.
+    /// Less important text.
     Dim,
-    /// More important.
+    /// More important text.
     Strong,
     /// Good news.
     Good,
     /// Bad news.
     Bad,
-    /// Something to look at.
+    /// Text that deserves attention.
     Busy,
-    /// Where the cursor is.
+    /// Line of the cursor.
     Chosen,
 }
 
@@ -36,13 +35,13 @@ pub struct LineSpan {
 }
 
 impl LineSpan {
-    /// What it says: no control characters, no line ends.
+    /// Returns the text, which has no control characters and no line ends.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// How it looks.
+    /// Returns the look of the text.
     #[must_use]
     pub const fn tone(&self) -> ScreenTone {
         self.tone
@@ -56,12 +55,12 @@ pub struct ScreenLine {
 }
 
 impl ScreenLine {
-    /// A line of one piece.
+    /// Creates a line of one piece.
     pub(super) fn new(tone: ScreenTone, text: &str) -> Self {
         Self::default().with_span(tone, text)
     }
 
-    /// The line with one more piece.
+    /// Appends a piece.
     pub(super) fn with_span(mut self, tone: ScreenTone, text: &str) -> Self {
         let end = text.char_indices().nth(MAX_LINE_CHARS).map_or(text.len(), |(at, _)| at);
         let text = make_inert(&text[..end]);
@@ -71,25 +70,25 @@ impl ScreenLine {
         self
     }
 
-    /// The pieces, from left to right.
+    /// Returns the pieces from left to right.
     #[must_use]
     pub fn spans(&self) -> &[LineSpan] {
         &self.spans
     }
 
-    /// The whole line without its looks.
+    /// Returns the text of the whole line.
     #[must_use]
     pub fn text(&self) -> String {
         self.spans.iter().map(LineSpan::text).collect()
     }
 
-    /// How many columns it takes.
+    /// Returns the width in columns.
     #[must_use]
     pub fn columns(&self) -> usize {
         self.spans.iter().map(|span| width::text_columns(&span.text)).sum()
     }
 
-    /// The line in so many columns; a cut is marked.
+    /// Cuts the line to at most so many columns; a cut is marked.
     pub(super) fn fit_columns(mut self, most: usize) -> Self {
         let mut room = most;
         let mut kept = Vec::new();
@@ -101,7 +100,7 @@ impl ScreenLine {
                 kept.push(span);
                 continue;
             }
-            // The mark stands for this piece's end or for all that follows.
+            // The ellipsis marks a cut of this piece or of all that follows.
             let text = width::fit_text(&format!("{}……", span.text), room);
             kept.push(LineSpan { text, tone: span.tone });
             break;
@@ -109,7 +108,7 @@ impl ScreenLine {
         Self { spans: kept }
     }
 
-    /// The same text as what the cursor is on, over the whole width.
+    /// Returns the line in the look of the cursor, padded to the whole width.
     pub(super) fn highlighted(self, columns: usize) -> Self {
         let mut text = self.text();
         text.extend(std::iter::repeat_n(' ', columns.saturating_sub(width::text_columns(&text))));

@@ -1,103 +1,102 @@
-//! What the user of the screen is at: the row, the filter, the pages that are open.
-//! [`update_model`] says what a key makes of it; what a key was on which keyboard is the terminal's
-//! business.
+//! Tracks the user's position on the screen: row, filter and open pages. [`update_model`] applies a
+//! key; reading keys is done by the terminal's code.
 
 use super::{ScreenSize, WatchScene, page, tree};
 use treebeam_core::id::{CodePlace, NodeId};
 
-/// The longest filter.
+/// Maximum length of a filter.
 const MAX_FILTER_CHARS: usize = 60;
 
-/// What the user is at.
+/// The user's position on the screen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScreenModel {
-    /// The row of the tree.
+    /// Place whose row is selected in the tree.
     pub(super) cursor: CodePlace,
-    /// What the rows of the tree have to contain.
+    /// Text that the shown rows contain.
     pub(super) filter: String,
-    /// The pages that lie over the tree, the one that is seen last.
+    /// Pages over the tree, the visible one last.
     pub(super) pages: Vec<ScreenPage>,
 }
 
-/// Something that lies over the tree.
+/// A page over the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ScreenPage {
-    /// The filter is being typed; the tree is seen.
+    /// Input of the filter; the tree is visible.
     Filter,
-    /// All that is on record about a node or an eval, from this line on.
+    /// Record of a node or an eval, from this line on.
     Item { place: CodePlace, top: usize },
-    /// A file of it: which of those that are there, and where in it.
+    /// File of a place: which of the available ones, and the position in it.
     Paper { place: CodePlace, which: usize, at: FilePosition },
-    /// The keys, from this line on.
+    /// Help on keys, from this line on.
     Help { top: usize },
 }
 
-/// Where in a file.
+/// Position in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FilePosition {
-    /// At its end, also when that moves on.
+    /// End of the file, also when it grows.
     End,
-    /// From this line on.
+    /// First visible line.
     Line(usize),
 }
 
-/// A key.
+/// A key press.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScreenKey {
-    /// One line up.
+    /// Arrow up.
     Up,
-    /// One line down.
+    /// Arrow down.
     Down,
-    /// To the left.
+    /// Arrow left.
     Left,
-    /// To the right.
+    /// Arrow right.
     Right,
-    /// One screen up.
+    /// Page up.
     PageUp,
-    /// One screen down.
+    /// Page down.
     PageDown,
-    /// To the first line.
+    /// Home: the first line.
     Home,
-    /// To the last line.
+    /// End: the last line.
     End,
-    /// Enter.
+    /// Enter or return.
     Enter,
-    /// Escape.
+    /// Escape key.
     Escape,
-    /// Tab.
+    /// Tab key.
     Tab,
-    /// The character before the cursor goes.
+    /// Backspace: deletes the character before the cursor.
     Backspace,
     /// A character.
     Char(char),
 }
 
-/// What a key leads to.
+/// Result of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScreenUpdate {
-    /// The screen stays.
+    /// The screen stays open, with this model.
     Stay(ScreenModel),
-    /// The user has seen enough.
+    /// The user leaves the screen.
     Quit,
 }
 
 /// A file that the user wants to see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WantedFile {
-    /// Whose.
+    /// Node or eval of the file.
     pub place: CodePlace,
-    /// Which of those that are there; counted on beyond the last one.
+    /// Number of the file among the available ones; it may exceed their count and wraps around.
     pub which: usize,
-    /// Whether its end is to be followed.
+    /// Mode of following the end of the file.
     pub follow: FollowMode,
 }
 
-/// Whether the end of a file is followed.
+/// Following the end of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FollowMode {
-    /// What is added is shown.
+    /// Added text is shown.
     Yes,
-    /// What is seen stays where it is.
+    /// The visible text stays.
     No,
 }
 
@@ -108,7 +107,7 @@ impl Default for ScreenModel {
 }
 
 impl ScreenModel {
-    /// The file that is to be seen, if one is.
+    /// Returns the file to show, if any.
     #[must_use]
     pub fn wanted_file(&self) -> Option<WantedFile> {
         let papers = self.pages.iter().rev();
@@ -132,7 +131,7 @@ impl ScreenModel {
     }
 }
 
-/// What a key makes of it, on a screen of this size.
+/// Applies a key to the model, on a screen of this size.
 #[must_use]
 pub fn update_model(
     model: ScreenModel,
@@ -157,7 +156,7 @@ pub fn update_model(
     })
 }
 
-/// While the filter is typed.
+/// Applies a key while the filter is typed.
 fn type_filter(mut model: ScreenModel, key: ScreenKey) -> ScreenModel {
     match key {
         ScreenKey::Enter | ScreenKey::Up | ScreenKey::Down => model.close_page(),
@@ -181,7 +180,7 @@ fn type_filter(mut model: ScreenModel, key: ScreenKey) -> ScreenModel {
     }
 }
 
-/// What a key does to the row that is shown as the cursor's; where no row is shown, there is nothing to be opened.
+/// Applies a key to the selected row of the tree; without rows there is nothing to open.
 fn update_tree(
     mut model: ScreenModel,
     key: ScreenKey,
@@ -213,7 +212,7 @@ fn update_tree(
     }
 }
 
-/// A line after a key, of so many, of which so many are seen.
+/// Returns the line after a movement key, given the number of all lines and of visible ones.
 fn moved_line(line: usize, key: ScreenKey, all: usize, seen: usize) -> usize {
     let last = all.saturating_sub(1);
     let page = seen.saturating_sub(1).max(1);
@@ -246,7 +245,7 @@ fn update_page(
     }
     let all = page::page_content(scene, page, size).len();
     let seen = page::page_height(size);
-    // The first line that can stand on top.
+    // Lines that can be at the top.
     let tops = all.saturating_sub(seen) + 1;
     let moved = |top: usize| moved_line(top.min(tops - 1), key, tops, seen);
     let new = match page {

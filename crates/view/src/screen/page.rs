@@ -1,5 +1,5 @@
-//! The pages that lie over the tree: all about a node or an eval, a file of it, and the keys. A page is as many lines as it
-//! needs; which of them are seen is said by the model.
+//! Draws the pages over the tree: the record of a node or an eval, a file, and the help. A page has
+//! as many lines as it needs; the model tells which are visible.
 
 use super::line::{ScreenLine, ScreenTone};
 use super::model::{FilePosition, ScreenPage};
@@ -14,7 +14,7 @@ use treebeam_core::facts::{Eval, Facts};
 use treebeam_core::id::{CodePlace, NodeId, RunPath};
 use treebeam_core::path;
 
-/// What stands beside the name of a field, in the screen of `treebeam show`.
+/// Width of the field names on the screen of `treebeam show`.
 const VALUE_INDENT: usize = 12;
 
 const HELP_LINES: [(&str, &str); 13] = [
@@ -33,7 +33,7 @@ const HELP_LINES: [(&str, &str); 13] = [
     ("", "Nothing that is done here changes the run."),
 ];
 
-/// The page with its title and its keys.
+/// Draws a page with title and keys.
 pub(super) fn draw_page(
     scene: &WatchScene<'_>,
     page: ScreenPage,
@@ -57,7 +57,7 @@ pub(super) fn draw_page(
     lines
 }
 
-/// How many lines of it are seen.
+/// Returns the number of visible lines.
 pub(super) const fn page_height(size: ScreenSize) -> usize {
     size.rows.saturating_sub(2)
 }
@@ -101,7 +101,7 @@ fn keys_line(page: ScreenPage) -> ScreenLine {
     )
 }
 
-/// All lines of a page, none wider than the screen.
+/// Returns all lines of a page, none wider than the screen.
 pub(super) fn page_content(
     scene: &WatchScene<'_>,
     page: ScreenPage,
@@ -127,7 +127,7 @@ fn item_lines(scene: &WatchScene<'_>, place: CodePlace, size: ScreenSize) -> Vec
     text.lines().flat_map(|line| hanging_lines(line, size.columns)).collect()
 }
 
-/// A line that goes on below its value where it is too long.
+/// Wraps a line; continuation lines are indented below its value.
 fn hanging_lines(line: &str, columns: usize) -> Vec<ScreenLine> {
     let line = make_inert(line);
     let name: String = line.chars().take(VALUE_INDENT).collect();
@@ -155,15 +155,15 @@ fn file_lines(paper: Option<&ScreenFile>, size: ScreenSize) -> Vec<ScreenLine> {
         )
     });
     let lines = paper.text.lines().flat_map(|line| {
-        // What was written over on its line, as progress is, is not seen on a terminal either.
+        // Text overwritten by a carriage return, such as progress, is not visible on a terminal
+        // either.
         let last = line.trim_end_matches('\r').rsplit('\r').next().unwrap_or(line);
         column_pieces(&make_inert(last), size.columns)
     });
     skipped.into_iter().chain(lines.map(|line| ScreenLine::new(ScreenTone::Plain, &line))).collect()
 }
 
-/// The files of a node or an eval that are worth reading, what is looked at most first; of each, the places where it may
-/// lie.
+/// Returns the files of a node or an eval, the most useful first; for each, its possible paths.
 #[must_use]
 pub fn screen_files(facts: &Facts, place: CodePlace) -> Vec<Vec<RunPath>> {
     let eval = match place {

@@ -1,5 +1,5 @@
-//! The tree as rows: a node, what was tried on it, and where that became a node, its own row and those below it. In the
-//! order of ids, whatever finished first.
+//! Lists the tree as rows: each node is followed by its evals and child nodes, in the order of ids.
+//! Which eval finished first does not matter.
 
 use super::line::{ScreenLine, ScreenTone};
 use crate::figure::format_change;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use treebeam_core::facts::{Eval, Facts, Node};
 use treebeam_core::id::{CodePlace, NodeId};
 
-/// How far a row is set in at most; a deep tree is not wider than a screen.
+/// Maximum indentation level, so that a deep tree is not wider than a screen.
 const MAX_INDENT_LEVEL: usize = 10;
 
 /// A row of the tree.
@@ -20,7 +20,7 @@ pub(super) struct TreeRow {
     level: usize,
 }
 
-/// All rows in which a text occurs, whatever its case.
+/// Returns the rows that contain a text, ignoring case.
 pub(super) fn tree_rows(facts: &Facts, filter: &str) -> Vec<TreeRow> {
     let mut rows = all_rows(facts);
     if !filter.is_empty() {
@@ -31,7 +31,7 @@ pub(super) fn tree_rows(facts: &Facts, filter: &str) -> Vec<TreeRow> {
     rows
 }
 
-/// Which of these rows is the cursor's: its own or, where that is not among them, the first.
+/// Returns the index of the cursor's row, or 0 if that is not among the rows.
 pub(super) fn cursor_row(rows: &[TreeRow], cursor: CodePlace) -> usize {
     rows.iter().position(|row| row.place == cursor).unwrap_or(0)
 }
@@ -55,7 +55,7 @@ fn all_rows(facts: &Facts) -> Vec<TreeRow> {
     rows
 }
 
-/// The nodes on the path to the best one.
+/// Nodes on the path to the best one.
 pub(super) struct BestPathNodes(Vec<NodeId>);
 
 impl BestPathNodes {
@@ -64,7 +64,7 @@ impl BestPathNodes {
     }
 }
 
-/// A row as a line.
+/// Formats a row as a line.
 pub(super) fn tree_line(facts: &Facts, row: TreeRow, path: &BestPathNodes) -> ScreenLine {
     let indent = " ".repeat(2 * row.level.min(MAX_INDENT_LEVEL));
     match row.place {

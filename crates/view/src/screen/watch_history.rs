@@ -1,5 +1,6 @@
-//! What somebody who watches a run remembers of its journal: the last events in words, since when each place is busy, and
-//! when evals ended. Times are those at which events were written, so that they can be compared with the watcher's clock.
+//! Keeps what a watcher needs of the journal: recent events, starts of activities and ends of
+//! evals. Times are those at which events were written, so that they can be compared with the
+//! watcher's clock.
 
 use crate::log;
 use jiff::Timestamp;
@@ -7,12 +8,12 @@ use std::collections::{BTreeMap, VecDeque};
 use treebeam_core::event::{Event, PaidStep};
 use treebeam_core::id::CodePlace;
 
-/// How many events are remembered.
+/// Maximum number of kept events.
 const MAX_EVENTS: usize = 200;
-/// How many ends of evals.
+/// Maximum number of kept ends of evals.
 const MAX_EVAL_ENDS: usize = 40;
 
-/// What is remembered.
+/// Recent events, and times derived from them.
 #[derive(Clone, Debug, Default)]
 pub struct WatchHistory {
     events: VecDeque<(Timestamp, String)>,
@@ -21,9 +22,9 @@ pub struct WatchHistory {
 }
 
 impl WatchHistory {
-    /// Remembers an event that was written at this time.
+    /// Adds an event that was written at this time.
     pub fn add_event(&mut self, at: Timestamp, event: &Event) {
-        // Digests are for `validate`: no news for a person who watches.
+        // Digests of files are for `treebeam validate`, and no news for a watcher.
         if !matches!(event, Event::FilesRecorded(_)) {
             self.events.push_back((at, log::brief_event(event)));
         }
@@ -44,23 +45,23 @@ impl WatchHistory {
         }
     }
 
-    /// The last events, the oldest of them first.
+    /// Returns the last events, the oldest of them first.
     pub(super) fn last_events(&self, most: usize) -> impl Iterator<Item = &(Timestamp, String)> {
         self.events.iter().skip(self.events.len().saturating_sub(most))
     }
 
-    /// Since when a place does what it does, if that is remembered.
+    /// Returns when the current activity of a place began, if known.
     pub(super) fn busy_since(&self, place: CodePlace) -> Option<Timestamp> {
         self.since.get(&place).copied()
     }
 
-    /// When evals ended, the oldest first.
+    /// Returns when evals ended, the oldest first.
     pub(super) fn eval_ends(&self) -> impl ExactSizeIterator<Item = Timestamp> {
         self.ends.iter().copied()
     }
 }
 
-/// The place that begins something with this event.
+/// Returns the place that begins an activity with this event.
 const fn begun_place(event: &Event) -> Option<CodePlace> {
     if let Event::StepStarted { step: PaidStep::Propose(source), .. } = event {
         return Some(CodePlace::Node(source.node_id()));
@@ -77,7 +78,7 @@ const fn begun_place(event: &Event) -> Option<CodePlace> {
     None
 }
 
-/// The place that ends what it did with this event.
+/// Returns the place that ends its activity with this event.
 fn ended_place(event: &Event) -> Option<CodePlace> {
     if let Event::IdeasProposed(proposed) = event {
         return Some(CodePlace::Node(proposed.source.node_id()));

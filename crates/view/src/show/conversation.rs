@@ -1,4 +1,4 @@
-//! The conversation of one node: where it forks from, its turns, and where their texts lie.
+//! Renders the conversation of one node: its fork, its turns, and the paths of their texts.
 
 use crate::lookup;
 use crate::safe_text::{field_lines, format_field, one_line};
@@ -26,7 +26,7 @@ pub(super) fn conversation_lines(facts: &Facts, node: &Node) -> Vec<String> {
     lines
 }
 
-/// The conversation and the turns that it comes from: `c0003, from c0001-t1, from c0000-t2`.
+/// Formats a conversation and the turns that it forks from: `c0003, from c0001-t1, from c0000-t2`.
 pub(crate) fn format_lineage(facts: &Facts, node: &Node) -> String {
     let forks = facts.fork_turns(node.id).map(|turn| format!(", from {turn}"));
     format!("{}{}", lookup::conversation_name(node.id), forks.collect::<String>())

@@ -1,4 +1,4 @@
-//! One eval: what was tried on what, how it came out and why, and where its files lie.
+//! Renders one eval: idea, parent, status with reason, scores, and the paths of its files.
 
 use super::{ended_at, eval_title, format_artifact, place_in_beam, started_at};
 use crate::figure::format_change;
@@ -74,7 +74,7 @@ fn format_status(eval: &Eval) -> String {
     format!("{outcome}: {}", eval_reason(eval).trim_start_matches("passed: "))
 }
 
-/// Where it failed, and the whole message.
+/// Returns the failed stage and the whole message as lines.
 fn failure_lines(eval: &Eval) -> Vec<String> {
     let Stage::Failed { failure, .. } = &eval.stage else { return Vec::new() };
     let said = failure.message.lines().map(one_line).filter(|line| !line.is_empty());
@@ -82,7 +82,7 @@ fn failure_lines(eval: &Eval) -> Vec<String> {
     field_lines("failure", std::iter::once(head).chain(said))
 }
 
-/// Why the attempts before this one failed.
+/// Describes why earlier attempts failed.
 fn earlier_failures(eval: &Eval) -> impl Iterator<Item = String> {
     (1..).zip(&eval.failures).map(|(attempt, EvalFailure { stage, kind, message })| {
         let what = format!("attempt {attempt} failed at {stage}, of kind {kind}");
@@ -170,7 +170,7 @@ fn code_lines(facts: &Facts, eval: &Eval, work: &Candidate) -> Vec<String> {
     lines.into_iter().chain(twin).collect()
 }
 
-/// Whether something of a candidate's is needed, wanted, or could not be removed yet.
+/// Returns true if a worktree or ref of a candidate is in use, wanted, or could not be removed yet.
 fn is_present(facts: &Facts, eval: &Eval, kind: LeftoverKind) -> bool {
     let leftover = Leftover { place: CodePlace::Candidate(eval.id), kind };
     let in_use = match eval.stage {

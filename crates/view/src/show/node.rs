@@ -1,4 +1,4 @@
-//! One node: its code, the ideas that led to it, what was tried on it, and where its files lie.
+//! Renders one node: its code, the ideas that led to it, evals on it, and the paths of its files.
 
 use super::{conversation, eval_title, format_artifact, format_idea_gain};
 use crate::figure::{NOT_AVAILABLE, format_change};
@@ -11,7 +11,7 @@ use treebeam_core::facts::{Eval, Expansion, ExpansionIdeas, Facts, Node, NodeOri
 use treebeam_core::id::CodePlace;
 use treebeam_core::path;
 
-/// The longest reason on a line; `show` of the eval has it whole.
+/// Maximum length of a reason on a line; `show` of the eval has all of it.
 const MAX_REASON_CHARS: usize = 100;
 
 pub(super) fn node_lines(facts: &Facts, node: &Node) -> Vec<String> {
@@ -54,7 +54,7 @@ fn describe_parent(node: &Node) -> String {
     }
 }
 
-/// The ideas that led here, the first one first, and what each of them brought.
+/// Returns the ideas that led to the node, the first one first, with their gains.
 fn idea_chain_lines(facts: &Facts, node: &Node) -> Vec<String> {
     let ideas = facts.idea_chain(node.id).into_iter();
     let lines = ideas.flat_map(|eval| {

@@ -1,4 +1,4 @@
-//! The sections of the summary, one per depth: its nodes, what was tried there, and what was not.
+//! Renders the sections of the summary, one per depth: nodes, evals, and untried ideas.
 
 use super::eval_effort;
 use crate::figure::format_change;
@@ -15,7 +15,7 @@ use treebeam_core::facts::{ClosedDepth, Eval, Expansion, ExpansionIdeas, Facts, 
 use treebeam_core::gate::GateVerdict;
 use treebeam_core::id::{CodePlace, Depth};
 
-/// What belongs to one depth.
+/// Nodes, evals and notes of one depth.
 #[derive(Default)]
 struct DepthSection<'a> {
     nodes: Vec<&'a Node>,
@@ -23,7 +23,7 @@ struct DepthSection<'a> {
     notes: Vec<String>,
 }
 
-/// All sections, the root's first.
+/// Renders all sections, the root's first.
 pub(super) fn depth_sections(facts: &Facts) -> Vec<String> {
     let mut sections: BTreeMap<Depth, DepthSection<'_>> = BTreeMap::new();
     for node in &facts.nodes {
@@ -60,7 +60,7 @@ fn render_section(facts: &Facts, depth: Depth, section: &DepthSection<'_>) -> St
     parts.iter().map(|part| part.trim_end()).collect::<Vec<_>>().join("\n\n")
 }
 
-/// How far the depth is, and what its evals came to.
+/// Describes the state of a depth, and counts its evals.
 fn format_progress(facts: &Facts, depth: Depth, section: &DepthSection<'_>) -> String {
     let standing = match closed_depth(facts, depth) {
         Some(ClosedDepth { cut_short: true, .. }) => "Closed, cut short by the budget",
@@ -85,7 +85,7 @@ fn closed_depth(facts: &Facts, depth: Depth) -> Option<&ClosedDepth> {
     facts.closed.get(usize::try_from(depth.0).ok()?)
 }
 
-/// The depth at which a node's turn would have come, if the budget left it out.
+/// Returns the depth at which a node would have been expanded, if the budget left it out.
 fn left_out_at(facts: &Facts, node: &Node) -> Option<Depth> {
     let depth = lookup::source_eval(facts, node).map_or(Depth(0), |eval| eval.depth.next());
     let closed = closed_depth(facts, depth)?;
@@ -231,7 +231,7 @@ fn format_status(eval: &Eval) -> MarkdownText {
     }
 }
 
-/// Grade, `should_explore`, ok / expected and rows used: all against the parent.
+/// Formats grade, `should_explore`, ok / expected and rows used, all against the parent.
 fn score_figures(eval: Option<&Eval>) -> [MarkdownText; 4] {
     let Some(scored) = eval.and_then(lookup::candidate_score) else {
         return [(); 4].map(|()| MarkdownText::not_available());
@@ -247,7 +247,7 @@ fn score_figures(eval: Option<&Eval>) -> [MarkdownText; 4] {
     .map(|text| MarkdownText::from_text(&text))
 }
 
-/// The root's results, and whether the run measured them.
+/// Formats a link to the root's results, with a note if the run did not measure them.
 fn root_artifact(results: Option<Artifact>) -> MarkdownText {
     let given = results
         .as_ref()
@@ -268,7 +268,7 @@ fn experiment_link(eval: &Eval) -> MarkdownText {
         .map_or_else(MarkdownText::not_available, |folder| MarkdownText::link(&folder, &folder))
 }
 
-/// What an expansion did not lead to.
+/// Returns notes on ideas of an expansion that were not tried.
 fn expansion_notes(node: &Node, expansion: &Expansion) -> Vec<String> {
     let name = lookup::node_name(node.id);
     let untried = |idea: &Idea| {

@@ -1,4 +1,5 @@
-//! What each eval took: times, attempts, rounds, files, answers. A table of its own, so that both can be read.
+//! Renders a table of each eval's effort: times, attempts, rounds, files, answers. It is separate
+//! from the table of scores, so that both stay readable.
 
 use crate::figure::NOT_AVAILABLE;
 use crate::lookup;
@@ -8,7 +9,7 @@ use crate::words::{self, format_count};
 use std::borrow::Cow;
 use treebeam_core::facts::{Candidate, Eval};
 
-/// The table of those that have begun; nothing where none has.
+/// Renders the table of the begun evals; `None` without any.
 pub(super) fn render_effort_table(evals: &[Cow<'_, Eval>]) -> Option<String> {
     let begun: Vec<_> = evals.iter().filter(|eval| started_at(eval).is_some()).collect();
     if begun.is_empty() {
@@ -50,7 +51,7 @@ fn effort_row(eval: &Eval) -> [MarkdownText; 8] {
     .map(|text| MarkdownText::from_text(&text))
 }
 
-/// How long it took to a commit, and from there to the figures, or to the failure; of the last attempt.
+/// Returns the time up to the commit, and from there to the score or failure, of the last attempt.
 fn work_durations(eval: &Eval) -> [String; 2] {
     let (begun, ended) = (started_at(eval), ended_at(eval));
     let committed = eval.candidate().and_then(|work| work.implemented_at);
@@ -62,7 +63,7 @@ fn work_durations(eval: &Eval) -> [String; 2] {
     [span(begun, implemented), span(committed, ended)]
 }
 
-/// Of all attempts.
+/// Formats calls, tokens and cost of all attempts.
 fn format_answers(eval: &Eval) -> String {
     let bill = eval.total_spend().total();
     if bill.calls == 0 {

@@ -1,4 +1,4 @@
-//! What answers of agents took: by role, by node, and all together. Nothing is said where nothing was counted.
+//! Renders what agents' answers cost: by role, by node, and in total. Empty if nothing was counted.
 
 use crate::lookup;
 use crate::markdown::{MarkdownTable, MarkdownText};
@@ -8,7 +8,7 @@ use treebeam_core::bill::{AgentBill, RoleBills};
 use treebeam_core::facts::Facts;
 use treebeam_core::group::IdeaSource;
 
-/// What the ideas of a node took, and the evals that they became.
+/// Costs of a node's ideas, and of the evals that they became.
 #[derive(Default)]
 struct NodeSpending {
     asked: RoleBills,
@@ -55,7 +55,7 @@ fn role_row(name: &str, bill: &AgentBill) -> [MarkdownText; 7] {
     .map(|text| MarkdownText::from_text(&text))
 }
 
-/// Asking for its ideas, and trying them.
+/// Renders the costs of proposing and of trying ideas, by node.
 fn render_by_node(facts: &Facts) -> String {
     let mut sources: BTreeMap<IdeaSource, NodeSpending> = BTreeMap::new();
     for (source, expansion) in facts.all_expansions() {

@@ -1,5 +1,5 @@
-//! A small run made by hand: the real plan and the real fold, with a scripted world behind them. Two depths, and every
-//! outcome once; titles and messages try to break out of where they are shown.
+//! A small run made by hand: the real plan and the real fold, driven by scripted step outcomes. It
+//! has two depths, and every status once; titles and messages try to break out of their place.
 
 use jiff::Timestamp;
 use std::num::NonZeroU32;
@@ -22,11 +22,12 @@ use treebeam_core::root_checks::{InputScope, RootChecks};
 use treebeam_core::rules_version::RulesVersion;
 use treebeam_core::state::State;
 
-/// What becomes of an idea.
+/// Scripted outcome of an idea.
 enum Script {
-    /// It is swept: score and primary delta against the parent, score against the root, how many are ok.
+    /// Swept: score and primary delta against the parent, score against the root, number of ok
+    /// rows.
     Swept(f64, Option<f64>, f64, u32),
-    /// It fails there.
+    /// Failed at this stage.
     Fails(EvalStage, FailureKind, &'static str),
 }
 
@@ -52,12 +53,12 @@ const EVALS: [(&str, Script); 9] = [
     ("Rename variables", Script::Swept(0.0, None, 0.0, 4)),
 ];
 
-/// The moment at which everything happens.
+/// Time of all events.
 pub(crate) fn now() -> Timestamp {
     Timestamp::from_second(1_767_225_600).unwrap()
 }
 
-/// How the run begins.
+/// The first event of the run.
 pub(crate) fn started() -> RunStarted {
     let four = NonZeroU32::new(4);
     let beam_width = NonZeroU32::new(2).unwrap();
@@ -86,7 +87,7 @@ pub(crate) fn events() -> Vec<Event> {
     events_of(started())
 }
 
-/// The same with another beginning.
+/// The whole run after another first event.
 pub(crate) fn events_of(started: RunStarted) -> Vec<Event> {
     let mut state = State::from_run_started(&started);
     let mut events = vec![Event::RunStarted(Box::new(started))];
@@ -172,7 +173,7 @@ fn outcome(step: Step) -> StepOutcome {
     }
 }
 
-/// What cannot be removed.
+/// A worktree that cannot be removed.
 fn stuck() -> Leftover {
     Leftover { place: CodePlace::Candidate(EvalId::new(4)), kind: LeftoverKind::Worktree }
 }
@@ -216,7 +217,7 @@ fn proposed(node: NodeId) -> StepOutcome {
     })
 }
 
-/// One idea at each depth.
+/// One idea for the control group at each depth.
 fn proposed_for_control() -> StepOutcome {
     let title = "Something else on the root";
     let path = "node_ideas/control/001_something_else.md".parse().unwrap();

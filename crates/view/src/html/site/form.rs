@@ -1,4 +1,4 @@
-//! The forms of the site: each asks for something, none does anything by itself.
+//! Renders the forms of the site. Each sends a request; none changes anything by itself.
 
 use super::ViewedRun;
 use super::link::SiteAddress;
@@ -9,16 +9,16 @@ use maud::{Markup, html};
 use treebeam_core::facts::Facts;
 use treebeam_core::id::{CodePlace, Depth, RunId};
 
-/// What can be asked of whoever runs a run.
+/// State of a run with regard to requests.
 #[derive(Clone, Copy)]
 enum SteeringState {
-    /// Nobody runs it.
+    /// No process runs it.
     Nobody,
-    /// Somebody does.
+    /// A process runs it.
     Running,
-    /// Somebody does, until this depth is at its end.
+    /// A process runs it until the end of this depth.
     Stopping(Depth),
-    /// Somebody does, and starts nothing new.
+    /// A process runs it, but starts nothing new.
     Paused,
 }
 
@@ -33,7 +33,7 @@ impl SteeringState {
         }
     }
 
-    /// The wishes that mean something now, each with what a button says.
+    /// Returns the requests that are possible now, with the labels of their buttons.
     const fn available_requests(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Nobody => &[],
@@ -50,7 +50,7 @@ impl SteeringState {
     }
 }
 
-/// Who runs a run, and the buttons to steer it by.
+/// Renders the runner of a run, and the buttons to steer it.
 pub(super) fn render_steering(looked: &ViewedRun<'_>) -> Markup {
     let (run, state) = (&looked.facts.run, SteeringState::from_run(looked));
     let over = looked.facts.stop_reason();
@@ -79,8 +79,8 @@ pub(super) fn render_steering(looked: &ViewedRun<'_>) -> Markup {
     }
 }
 
-/// What came of the last wish, and a form for an idea of the user's own. They stand apart from what is made anew while
-/// somebody reads and types; once the run is over there is nothing to ask for.
+/// Renders the result of the last request and a form for a user's idea. Both are outside of the
+/// parts that are reloaded while a user types; once the run is over, the form is hidden.
 pub(super) fn render_request_forms(facts: &Facts) -> Markup {
     let run = &facts.run;
     html! {
@@ -98,7 +98,7 @@ pub(super) fn render_request_forms(facts: &Facts) -> Markup {
     }
 }
 
-/// A search for ideas.
+/// Renders a search form for evals.
 pub(super) fn render_search_form(run: &RunId, find: &str) -> Markup {
     html! {
         form.filter role="search" method="get" action=(SiteAddress::Evals(run)) {
@@ -108,7 +108,7 @@ pub(super) fn render_search_form(run: &RunId, find: &str) -> Markup {
     }
 }
 
-/// Two nodes or evals to compare.
+/// Renders a form to choose two nodes or evals.
 pub(super) fn render_compare_form(facts: &Facts, sides: [Option<CodePlace>; 2]) -> Markup {
     let value = |side: Option<CodePlace>| side.map(|place| place.to_string());
     let [first, second] = sides.map(value);
@@ -121,7 +121,7 @@ pub(super) fn render_compare_form(facts: &Facts, sides: [Option<CodePlace>; 2]) 
     }
 }
 
-/// What came of a wish, with the way back.
+/// Renders the result of a request, with a link back.
 #[must_use]
 pub fn render_request_result(run: &RunId, text: &str) -> Markup {
     html! { p.said { (VisibleText(text)) } p { a href=(SiteAddress::Run(run)) { "Back to run " (run) } } }

@@ -1,40 +1,40 @@
-//! The addresses of the site, and what becomes of the links of a report: on its one page everything is near, here each node
-//! and eval has a page of its own.
+//! Builds the addresses of the site, and redirects the links of a report to them. A report has one
+//! page with anchors; on the site each node and eval has its own page.
 
 use maud::{Markup, PreEscaped, Render};
 use treebeam_core::facts::Facts;
 use treebeam_core::id::{CodePlace, EvalId, RunId};
 
-/// Where something is to be found on the site. Names are safe in an address as they are; what a user typed is encoded.
+/// An address of the site. Names are safe in an address; text typed by a user is encoded.
 #[derive(Clone, Copy, Debug)]
 pub enum SiteAddress<'a> {
-    /// A run.
+    /// Page of a run.
     Run(&'a RunId),
-    /// What happens to it.
+    /// Event stream of a run.
     Events(&'a RunId),
-    /// A part of its page, or of the page of a node or an eval.
+    /// Part of the page of a run, a node or an eval.
     Part(&'a RunId, &'a str),
-    /// Its evals.
+    /// List of a run's evals.
     Evals(&'a RunId),
-    /// Those that were found and came before this one.
+    /// List of found evals before this one.
     Older(&'a RunId, &'a str, EvalId),
-    /// Those that were found, and came before this one if it is given, as a part of their page.
+    /// List of found evals, before this one if given, as a part of its page.
     Found(&'a RunId, &'a str, Option<EvalId>),
-    /// A node or an eval.
+    /// Page of a node or an eval.
     Place(&'a RunId, CodePlace),
-    /// What its commands print.
+    /// Log of a place's commands.
     Log(&'a RunId, CodePlace),
-    /// More of it.
+    /// Event stream of a log.
     LogEvents(&'a RunId, CodePlace),
-    /// Two of them, the first of which may be known.
+    /// Page to compare two places, the first of which may be given.
     Compare(&'a RunId, Option<CodePlace>),
-    /// Both of them, as a part of their page.
+    /// Comparison of two places, as a part of its page.
     Both(&'a RunId, [CodePlace; 2]),
-    /// What a validation finds.
+    /// Findings of a validation.
     Checks(&'a RunId),
-    /// A wish.
+    /// Target of a request to the runner.
     Wish(&'a RunId, &'a str),
-    /// A file of the run's.
+    /// File of a run.
     File(&'a RunId, &'a str),
 }
 
@@ -73,7 +73,7 @@ impl Render for SiteAddress<'_> {
     }
 }
 
-/// Text in a query: all but letters, digits and a few more as `%41`.
+/// Encodes text for a query: everything but letters, digits and a few more as `%41`.
 fn encode_query(text: &str) -> String {
     let mut encoded = String::new();
     for byte in text.bytes() {
@@ -87,7 +87,8 @@ fn encode_query(text: &str) -> String {
     encoded
 }
 
-/// The same markup with its links led to pages of the site. A quote in foreign text is escaped, so each `href="` is ours.
+/// Redirects the links of a markup to pages of the site. Quotes in foreign text are escaped, so
+/// each `href="` is ours.
 #[must_use]
 pub fn link_to_site(markup: &Markup, facts: &Facts) -> Markup {
     const HREF_START: &str = " href=\"";
@@ -114,12 +115,12 @@ fn site_target(target: &str, run: &RunId) -> Option<String> {
         },
         // A folder has no page.
         None if target.ends_with('/') => return None,
-        // A report lies beside the files of its run, and names them as they are there.
+        // A report is stored beside the files of its run, and links them by relative paths.
         None => SiteAddress::File(run, &decode_percent(target)?).to_string(),
     })
 }
 
-/// What a report's link names: its percent signs taken back.
+/// Decodes the percent signs in a report's link.
 fn decode_percent(target: &str) -> Option<String> {
     let (first, rest) = target.split_once('%').unwrap_or((target, ""));
     let mut bytes = first.as_bytes().to_vec();

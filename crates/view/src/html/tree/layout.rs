@@ -1,25 +1,26 @@
-//! A tidy layout: children in their order, a parent in the middle of them, subtrees as near to each other as their outlines
-//! allow. Linear in the number of items, and no recursion, whatever the depth. Knows nothing of runs.
+//! Computes a tidy tree layout: children in order, parents centred, subtrees as close as outlines
+//! allow. Linear in the number of items, and without recursion, whatever the depth. Knows nothing
+//! of runs.
 
-/// One thing to be placed.
+/// An item to be placed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LayoutItem {
-    /// Its parent's place in the list, which comes before its own; none for the root.
+    /// Index of the parent, which is smaller than its own; `None` for the root.
     pub(super) parent: Option<usize>,
-    /// How much room it needs across, before its own place and after it.
+    /// Space that it needs before and after its position.
     pub(super) room: (f64, f64),
 }
 
-/// Where something lies.
+/// Position of an item.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct LayoutSpot {
-    /// How many steps from the root.
+    /// Number of steps from the root.
     pub(super) level: usize,
-    /// Across.
+    /// Position across the levels.
     pub(super) across: f64,
 }
 
-/// The outline of a subtree, the deepest level first: where it begins and ends there, less the shift.
+/// Outline of a subtree, deepest level first: start and end on each level, without the shift.
 #[derive(Debug, Default)]
 struct SubtreeOutline {
     levels: Vec<(f64, f64)>,
@@ -27,19 +28,20 @@ struct SubtreeOutline {
 }
 
 impl SubtreeOutline {
-    /// From the root down.
+    /// Iterates over the levels from the root down.
     fn levels_down(&self) -> impl Iterator<Item = (f64, f64)> {
         self.levels.iter().rev().map(|(low, high)| (low + self.shift, high + self.shift))
     }
 
-    /// How far another one has to be moved to lie beyond this one on every level.
+    /// Returns how far `next` has to be moved to be beyond this outline on every level.
     fn shift_beyond(&self, next: &Self) -> f64 {
         let overlaps =
             self.levels_down().zip(next.levels_down()).map(|((_, high), (low, _))| high - low);
         overlaps.fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// Takes in one that lies beyond. Costs as many steps as the shallower of the two has levels.
+    /// Merges an outline that is beyond this one. Takes as many steps as the shallower of the two
+    /// has levels.
     fn merge_with(&mut self, next: Self) {
         let shared = self.levels.len().min(next.levels.len());
         if next.levels.len() > self.levels.len() {
@@ -55,23 +57,24 @@ impl SubtreeOutline {
     }
 }
 
-/// What is known of an item before its own place: its children, put beside each other in a frame of their own.
+/// Children of an item, placed beside each other in their own frame.
 #[derive(Debug, Default)]
 struct ChildrenFrame {
     outline: SubtreeOutline,
-    /// Where the first and the last child lie in it.
+    /// Positions of the first and the last child in the frame.
     ends: Option<(f64, f64)>,
-    /// How far it has to be moved to lie in its parent's frame.
+    /// Offset of the frame in that of the item's parent.
     shift: f64,
 }
 
 impl ChildrenFrame {
-    /// Where the parent lies: in the middle.
+    /// Returns the position of the parent: the middle of its children.
     fn parent_position(&self) -> f64 {
         self.ends.map_or(0.0, |(first, last)| f64::midpoint(first, last))
     }
 
-    /// Puts one more child, which lies there in its own frame, beyond those that are there; gives how far it was moved.
+    /// Places a child, at `at` in its own frame, beyond the present ones; returns how far it was
+    /// moved.
     fn add_child(&mut self, mut child: SubtreeOutline, at: f64) -> f64 {
         let Some((first, _)) = self.ends else {
             child.shift -= at;
@@ -86,11 +89,11 @@ impl ChildrenFrame {
     }
 }
 
-/// Places every item; what lies first across begins at 0.
+/// Places all items; the smallest extent across is 0.
 pub(super) fn layout_tree(items: &[LayoutItem]) -> Vec<LayoutSpot> {
     let mut broods: Vec<ChildrenFrame> = items.iter().map(|_| ChildrenFrame::default()).collect();
-    // From the last to the first, so that children are done before their parents. The last child is placed first: the
-    // drawing is made from its far side, and turned round in the end.
+    // The last item is placed first, so that children precede their parents. As this also places
+    // the last child first, the result is mirrored and flipped at the end.
     for (at, item) in items.iter().enumerate().rev() {
         let Some((before, [brood, ..])) = broods.split_at_mut_checked(at) else { continue };
         let middle = brood.parent_position();
@@ -104,7 +107,7 @@ pub(super) fn layout_tree(items: &[LayoutItem]) -> Vec<LayoutSpot> {
     flip_across(items, &absolute_spots(items, &broods))
 }
 
-/// From each one's own frame to that of all.
+/// Converts positions from each item's own frame to a common one.
 fn absolute_spots(items: &[LayoutItem], broods: &[ChildrenFrame]) -> Vec<LayoutSpot> {
     let mut frames: Vec<(usize, f64)> = Vec::with_capacity(items.len());
     let mut spots = Vec::with_capacity(items.len());
@@ -118,7 +121,7 @@ fn absolute_spots(items: &[LayoutItem], broods: &[ChildrenFrame]) -> Vec<LayoutS
     spots
 }
 
-/// The other way round, beginning at 0.
+/// Mirrors the positions, with the smallest extent at 0.
 fn flip_across(items: &[LayoutItem], spots: &[LayoutSpot]) -> Vec<LayoutSpot> {
     let ends = items.iter().zip(spots).map(|(item, spot)| spot.across + item.room.0);
     let most = ends.fold(f64::NEG_INFINITY, f64::max);
@@ -143,7 +146,7 @@ mod tests {
     fn children_stand_in_order_and_their_parent_in_the_middle() {
         assert_eq!(across(&[]), [5.0]);
         assert_eq!(across(&[0, 0, 0]), [15.0, 5.0, 15.0, 25.0]);
-        // A child without children may stand above those of its neighbour.
+        // A child without children may be placed above those of its neighbour.
         assert_eq!(across(&[0, 0, 2, 2, 2]), [10.0, 5.0, 15.0, 5.0, 15.0, 25.0]);
         let levels: Vec<_> = layout_tree(&tree(&[0, 1, 2])).iter().map(|spot| spot.level).collect();
         assert_eq!(levels, [0, 1, 2, 3]);
