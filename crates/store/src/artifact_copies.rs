@@ -1,5 +1,5 @@
-//! Artifacts that were changed on disk: which of them need not be read to know that they were not,
-//! and where else in the run their content lies.
+//! Digest cache of verified artifacts, and the places in a run that may hold a copy of one. The
+//! cache lets an artifact whose file is unchanged on disk pass without being read again.
 
 use super::layout::RunDir;
 use std::collections::BTreeMap;
@@ -12,8 +12,7 @@ use treebeam_core::id::{CodePlace, RunPath, Sha256};
 use treebeam_core::path;
 use treebeam_git::{FileStamp, file_stamp};
 
-/// The artifacts whose digest this process has verified, each with what the system said of its file
-/// then.
+/// The artifacts whose digest this process has verified, each with its file's metadata then.
 #[derive(Debug)]
 pub(super) struct VerifiedArtifacts(Mutex<BTreeMap<RunPath, (Sha256, FileStamp)>>);
 
@@ -22,15 +21,15 @@ impl VerifiedArtifacts {
         Self(Mutex::new(BTreeMap::new()))
     }
 
-    /// Whether an artifact is what was recorded. Its digest is asked for only where the system says
-    /// something else of the file than when it was last verified.
+    /// Returns true if an artifact is what was recorded. Calls `is_recorded`, which reads the file,
+    /// only if the file's metadata differs from that of the last verification.
     pub(super) fn is_intact(
         &self,
         full: &Path,
         artifact: &Artifact,
         is_recorded: impl FnOnce() -> bool,
     ) -> bool {
-        // Taken before the file is read: a change while it is read shows the next time.
+        // Taken before the file is read, so that a change during the read shows the next time.
         let now = regular_file_stamp(full).map(|stamp| (artifact.sha256, stamp));
         if now.is_some() && now.as_ref() == self.lock_digests().get(&artifact.path) {
             return true;
@@ -52,8 +51,8 @@ fn regular_file_stamp(full: &Path) -> Option<FileStamp> {
     found.is_file().then(|| file_stamp(&found))
 }
 
-/// Where in the run the content of an artifact may lie: the file that it was copied from, and what
-/// each submission of its sweep has left.
+/// Returns the paths in the run that may hold the content of an artifact: the file that it was
+/// copied from, and the results of each submission of its sweep.
 pub(super) fn find_copies(run: &RunDir, artifact: &Artifact) -> Vec<RunPath> {
     let subject = artifact_subject(artifact);
     let home = path::subject_folder(subject);
@@ -72,7 +71,7 @@ pub(super) fn find_copies(run: &RunDir, artifact: &Artifact) -> Vec<RunPath> {
     copies
 }
 
-/// The subject whose sweep an artifact is of, by its name: `e0007-a2.csv`.
+/// Returns the subject whose sweep produced an artifact, taken from its name: `e0007-a2.csv`.
 fn artifact_subject(artifact: &Artifact) -> SweepSubject {
     let name = artifact.path.as_str().rsplit('/').next().unwrap_or_default();
     let stem = name.split(['-', '.']).next().unwrap_or_default();

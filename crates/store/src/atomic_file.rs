@@ -1,4 +1,4 @@
-//! Whole files or none: written under another name, synced, then renamed. Knows nothing of what is in them.
+//! Writes whole files or none: under a temporary name, synced, then renamed.
 
 use super::os;
 use super::record_file::{self, RecordKind};
@@ -6,10 +6,10 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// How the name of a file begins that is not written whole yet.
+/// Name prefix of a file that is not written completely yet.
 pub(super) const UNFINISHED_PREFIX: &str = ".new-";
 
-/// Removes what a process that was killed did not finish writing. Only who owns the folder may do this.
+/// Removes the unfinished files that killed processes left. Only for the folder's owner.
 pub(crate) fn clear_unfinished_files(dir: &Path) -> io::Result<()> {
     let entries = match fs::read_dir(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -25,7 +25,7 @@ pub(crate) fn clear_unfinished_files(dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes a new file in place of whatever has this name. The content is durable; the name becomes so with [`sync_dir`].
+/// Writes a file durably, replacing any of this name; [`sync_dir`] makes the name durable.
 ///
 /// # Errors
 /// Where the file cannot be written, synced or moved into place.
@@ -36,7 +36,7 @@ pub fn replace_file(
     replace_after(path, write, || Ok(()))
 }
 
-/// The same; something else happens between the writing and the renaming.
+/// Writes a file as [`replace_file`] does, and calls `between` before the rename.
 pub(super) fn replace_after(
     path: &Path,
     write: impl FnOnce(&mut File) -> io::Result<()>,
@@ -45,7 +45,8 @@ pub(super) fn replace_after(
     write_and_rename(path.parent().unwrap_or(Path::new(".")), path, write, between)
 }
 
-/// The same, begun in another directory of the same file system: one place to look for what was not finished.
+/// Writes a file as [`replace_file`] does, with the temporary file in another directory of the same
+/// file system, so that unfinished files are all in one place.
 ///
 /// # Errors
 /// Where the file cannot be written, synced or moved into place.
@@ -57,8 +58,8 @@ pub fn replace_from(
     write_and_rename(dir, path, write, || Ok(()))
 }
 
-/// Writes a new file in place of whatever has this name, and keeps it open to append to: this file, whatever takes the
-/// name next.
+/// Writes a file, replacing any file of this name, and returns it open for appending. The handle
+/// stays on this file even if another one takes the name later.
 pub(super) fn replace_and_open(
     path: &Path,
     write: impl FnOnce(&mut File) -> io::Result<()>,
@@ -71,7 +72,7 @@ pub(super) fn replace_and_open(
     Ok(open)
 }
 
-/// Writes a new file where none has this name, and keeps it open to read it and to append to it.
+/// Writes a new file and returns it open for reading and appending. Fails if the name is taken.
 pub(super) fn create_and_open(
     path: &Path,
     write: impl FnOnce(&mut File) -> io::Result<()>,
@@ -84,10 +85,10 @@ pub(super) fn create_and_open(
     Ok(open)
 }
 
-/// Writes a new file where none has this name; an error where one has, and that stays as it is.
+/// Writes a new file. Fails if the name is taken, and leaves the file that has it as it is.
 ///
 /// # Errors
-/// Where there is such a file already, or it cannot be written.
+/// If the name is taken, or the file cannot be written.
 pub fn create_file(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     let mut file = os::create_temp_file(path.parent().unwrap_or(Path::new(".")))?;
     write(file.as_file_mut())?;
@@ -110,7 +111,7 @@ fn write_and_rename(
     Ok(())
 }
 
-/// Makes what is in a file durable, whoever wrote it.
+/// Makes the content of a file durable, whichever process wrote it.
 pub(super) fn sync_file(path: &Path) -> io::Result<()> {
     os::sync_file(path)
 }
@@ -123,7 +124,7 @@ pub fn sync_dir(dir: &Path) -> io::Result<()> {
     os::sync_dir(dir)
 }
 
-/// Gives a file a second name, in place of whatever has that name; a copy, where there can be no second name.
+/// Gives a file a second name, replacing any file there. Copies it if it cannot be linked.
 pub(super) fn link_or_copy(from: &Path, to: &Path) -> io::Result<()> {
     let step = &pending_link_path(to);
     remove_if_present(step)?;
@@ -132,21 +133,21 @@ pub(super) fn link_or_copy(from: &Path, to: &Path) -> io::Result<()> {
         return replace_file(to, |file| io::copy(&mut source, file).map(drop));
     }
     fs::rename(step, to)?;
-    // Renaming one name of a file to another of its names does nothing at all.
+    // A rename between two names of one file does nothing at all.
     remove_if_present(step)
 }
 
-/// What a file is called before it gets this name as its second one.
+/// Returns the temporary path of a hard link that is then renamed to `path`.
 pub(super) fn pending_link_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".link");
     name.into()
 }
 
-/// Removes a file that may be gone already.
+/// Removes a file if it exists.
 ///
 /// # Errors
-/// Where the file is there and cannot be removed.
+/// If the file exists and cannot be removed.
 pub fn remove_if_present(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

@@ -1,4 +1,4 @@
-//! The time on the wall, for recorded times too.
+//! The wall clock, which also gives the times that are recorded.
 
 use jiff::Timestamp;
 use treebeam_run::port::{Clock, RecordedMoment};

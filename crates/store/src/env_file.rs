@@ -1,5 +1,6 @@
-//! `.env` files: variables that the user keeps beside the code, keys above all. They are read into [`EnvVariables`] and never
-//! put into this process's own environment; a [`Secret`] is shown to nobody by accident.
+//! Reads `.env` files: variables, mostly keys, beside the user's code. Values go into
+//! [`EnvVariables`], never into this process's environment; a [`Secret`] is never printed by
+//! accident.
 
 use crate::input::{self, InputError};
 use std::cell::Cell;
@@ -12,18 +13,18 @@ use std::rc::Rc;
 /// The longest `.env` file that is read.
 const MAX_ENV_FILE_BYTES: u64 = 1 << 20;
 
-/// A value that is not to be seen.
+/// A value that must not be printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// A value that is not to be seen from now on.
+    /// Wraps a value that must not be printed.
     #[must_use]
     pub const fn new(value: String) -> Self {
         Self(value)
     }
 
-    /// The value itself, for whoever must have it.
+    /// Returns the value itself.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
@@ -42,20 +43,20 @@ impl fmt::Display for Secret {
     }
 }
 
-/// Why a `.env` file cannot be used. None of these says what stands in it.
+/// The reason why a `.env` file cannot be used. No variant contains a value of the file.
 #[derive(Debug, thiserror::Error)]
 pub enum EnvError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error(transparent)]
     Unreadable(#[from] InputError),
-    /// A line is no `NAME=value`.
+    /// A line is not `NAME=value`.
     #[error(
         "`{file}`, line {line}: it must be `NAME=value`, with quotes around a value that has spaces"
     )]
     Line {
-        /// The file.
+        /// Name of the file.
         file: String,
-        /// The line that it begins on.
+        /// Number of the line that the entry begins on.
         line: usize,
     },
 }
@@ -63,9 +64,9 @@ pub enum EnvError {
 /// A variable of a `.env` file.
 #[derive(Clone, Debug)]
 pub struct EnvVariable {
-    /// What it is.
+    /// Value of the variable.
     pub value: Secret,
-    /// The file that it is from.
+    /// Name of the file that the variable is from.
     pub file: String,
 }
 
@@ -74,7 +75,8 @@ pub struct EnvVariable {
 pub struct EnvVariables(BTreeMap<String, EnvVariable>);
 
 impl EnvVariables {
-    /// Adds what stands in a file, called `name` in errors. What is there already stays; a missing file adds nothing.
+    /// Adds the variables of a file, called `name` in errors. Variables that exist already keep
+    /// their value; a missing file adds nothing.
     ///
     /// # Errors
     /// When the file cannot be read, or a line of it is wrong.
@@ -91,19 +93,19 @@ impl EnvVariables {
         Ok(())
     }
 
-    /// A variable.
+    /// Returns a variable by name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&EnvVariable> {
         self.0.get(name)
     }
 
-    /// All of them, by name.
+    /// Returns all variables, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &EnvVariable)> {
         self.0.iter().map(|(name, variable)| (name.as_str(), variable))
     }
 }
 
-/// In one file the last value of a name counts.
+/// Parses the text of a `.env` file. The last value of a name counts.
 fn parse_env_file(text: &str, name: &str) -> Result<BTreeMap<String, String>, EnvError> {
     let lines = Rc::new(Cell::new(0));
     let reader =
@@ -122,7 +124,7 @@ fn parse_env_file(text: &str, name: &str) -> Result<BTreeMap<String, String>, En
     Ok(found)
 }
 
-/// Gives one line at a time and counts them: the reader of `.env` files does not say where it is.
+/// A reader that gives and counts single lines: the `.env` parser reports no position.
 struct LineCountingReader<'a> {
     text: Cursor<&'a [u8]>,
     lines: Rc<Cell<usize>>,

@@ -1,4 +1,4 @@
-//! What can be wrong with a run on disk: what, where, why, and what to do about it.
+//! Errors of a run on disk, each with a hint on what to do about it.
 
 use super::os;
 use super::record_file::UnusableFile;
@@ -7,27 +7,27 @@ use std::path::{Path, PathBuf};
 use treebeam_core::state::StateError;
 use treebeam_run::port::PortError;
 
-/// A run that cannot be created, opened or written.
+/// An error of creating, opening or writing a run.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The file system refused.
     #[error("cannot {doing} `{}`", path.display())]
     Io {
-        /// What was tried.
+        /// The operation that failed.
         doing: &'static str,
-        /// On what.
+        /// The path that it failed on.
         path: PathBuf,
-        /// Why not.
+        /// The system's error.
         source: io::Error,
     },
-    /// Another process runs it.
+    /// Another process runs the run.
     #[error("the run `{}` is locked by {holder}", path.display())]
     Locked {
         /// The run directory.
         path: PathBuf,
-        /// Who, as far as is known.
+        /// Description of the other process, as far as it is known.
         holder: String,
-        /// Where that process is.
+        /// Location of the other process.
         owner: OwnerLocation,
     },
     /// Another process has taken the run from this one.
@@ -35,7 +35,7 @@ pub enum StoreError {
     Lost {
         /// The run directory.
         path: PathBuf,
-        /// Who, as far as is known.
+        /// Description of the other process, as far as it is known.
         holder: String,
     },
     /// The run id is taken.
@@ -44,7 +44,7 @@ pub enum StoreError {
         /// The run directory.
         path: PathBuf,
     },
-    /// Neither journal nor manifest is there.
+    /// The directory has neither a journal nor a manifest.
     #[error("`{}` is no run: it has neither a journal nor a readable manifest", path.display())]
     NotARun {
         /// The directory.
@@ -53,93 +53,93 @@ pub enum StoreError {
     /// The manifest is damaged, and there is no journal.
     #[error("`{}` is damaged, and there is no journal beside it: {why}", path.display())]
     ManifestDamaged {
-        /// The manifest.
+        /// Path of the manifest.
         path: PathBuf,
-        /// What is wrong with it, and where.
+        /// Description of the damage, and where it is.
         why: String,
     },
     /// A line of the journal is not what was written.
     #[error("`{}` line {line}: {why}", path.display())]
     BadLine {
-        /// The journal.
+        /// Path of the journal.
         path: PathBuf,
-        /// Which line, counted from 1.
+        /// Number of the line, counted from 1.
         line: u64,
-        /// What is wrong with it.
+        /// Description of the damage.
         why: String,
     },
-    /// A line of the journal says what cannot have happened.
+    /// A line of the journal records an event that cannot follow the lines before it.
     #[error("`{}` line {line} cannot follow the lines before it", path.display())]
     Contradiction {
-        /// The journal.
+        /// Path of the journal.
         path: PathBuf,
-        /// Which line, counted from 1.
+        /// Number of the line, counted from 1.
         line: u64,
-        /// What contradicts what.
+        /// The contradiction between the event and the state.
         source: StateError,
     },
-    /// The journal is gone, the manifest is there.
+    /// The journal is missing although there is a manifest.
     #[error("`{}` is missing, but there is a manifest", path.display())]
     JournalMissing {
-        /// The journal.
+        /// Path of the journal.
         path: PathBuf,
     },
-    /// The journal ends before the manifest does.
+    /// The journal ends before the manifest's event.
     #[error("`{}` ends at event {last}, but the manifest was written at event {seq}", path.display())]
     JournalShort {
-        /// The journal.
+        /// Path of the journal.
         path: PathBuf,
-        /// Its last event.
+        /// Number of the journal's last event.
         last: u64,
-        /// The manifest's.
+        /// Number of the manifest's event.
         seq: u64,
     },
-    /// The journal was cut or changed while this process had the run.
+    /// The journal was cut or changed while this process ran the run.
     #[error("`{}` was changed while the run went on: {why}", path.display())]
     JournalChanged {
-        /// The journal.
+        /// Path of the journal.
         path: PathBuf,
-        /// How it differs from what was written.
+        /// Difference from what was written.
         why: String,
     },
     /// The manifest was written by a newer treebeam.
     #[error("`{}` has version {version}; this treebeam knows versions up to {known}", path.display())]
     Newer {
-        /// The manifest.
+        /// Path of the manifest.
         path: PathBuf,
-        /// Its version.
+        /// Version of the manifest.
         version: u64,
-        /// The newest version that is known here.
+        /// The newest version that this treebeam reads.
         known: u64,
     },
-    /// An event that is too long to be read back.
+    /// An event is too long to be read back.
     #[error("an event for `{}` is {bytes} bytes long, more than {limit}", path.display())]
     TooLong {
-        /// The journal.
+        /// Path of the journal.
         path: PathBuf,
-        /// Its length.
+        /// Length of the event in bytes.
         bytes: usize,
-        /// The most that is read back.
+        /// The most bytes that are read back.
         limit: usize,
     },
     /// An earlier write failed.
     #[error("nothing more is written to `{}`, because an earlier write failed", path.display())]
     Broken {
-        /// The journal.
+        /// Path of the journal.
         path: PathBuf,
     },
 }
 
-/// Where the process is that has a run.
+/// Location of the process that holds a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OwnerLocation {
-    /// On this machine, and alive.
+    /// The process is alive on this machine.
     Here,
-    /// On another machine, and perhaps alive.
+    /// The process is on another machine, and perhaps alive.
     Elsewhere,
 }
 
-/// What to do about errors of the system that have one cause, whatever was tried.
+/// Hints for system errors that have one cause, whichever operation failed.
 const IO_ERROR_HINTS: [(io::ErrorKind, &str); 6] = [
     (
         io::ErrorKind::FileTooLarge,
@@ -167,7 +167,7 @@ const IO_ERROR_HINTS: [(io::ErrorKind, &str); 6] = [
     ),
 ];
 
-/// What to do about an error of the system, where that is the same whatever was tried.
+/// Returns the hint for a system error whose cause does not depend on the operation.
 #[must_use]
 pub fn hint_for_io_error(error: &io::Error) -> Option<&'static str> {
     let known =
@@ -187,14 +187,14 @@ pub fn hint_for_io_error(error: &io::Error) -> Option<&'static str> {
     })
 }
 
-/// Trouble that the standard library has no name for.
+/// A kind of system error that `std::io::ErrorKind` does not name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SystemErrorKind {
     /// This process, or the system, can open no more files.
     OpenFiles,
     /// This user, or the system, can have no more processes or threads.
     Processes,
-    /// The disk does not do what it should.
+    /// The disk reports an error.
     Device,
 }
 
@@ -204,7 +204,7 @@ impl StoreError {
         move |source| Self::Io { doing, path, source }
     }
 
-    /// What to do about it.
+    /// Returns a hint on what to do about the error.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         Some(match self {

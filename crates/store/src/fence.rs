@@ -1,5 +1,6 @@
-//! Ports that ask, before each effect, whether the run is still ours: a process that has lost its run to another host
-//! moves no ref, writes no file, starts no sweep and pays for no answer. Reading is let through.
+//! Ports that check before each effect that this process still has the run. A process that has lost
+//! its run to another host moves no ref, writes no file, starts no sweep and pays for no answer.
+//! Reads are not checked.
 
 use super::error::StoreError;
 use super::lease::LeaseFence;
@@ -16,7 +17,7 @@ use treebeam_run::port::{
     RepoFile, StagedChanges, SweepJob, TouchedFiles,
 };
 
-/// A port behind the fence of a run.
+/// A port whose effects require that this process still has the run.
 #[derive(Debug)]
 pub struct FencedPort<P> {
     port: Arc<P>,
@@ -24,19 +25,19 @@ pub struct FencedPort<P> {
 }
 
 impl<P> FencedPort<P> {
-    /// The same port, for as long as the run is ours.
+    /// Wraps a port, with the fence that is checked before each effect.
     #[must_use]
     pub fn new(port: P, fence: LeaseFence) -> Self {
         Self::with_shared(Arc::new(port), fence)
     }
 
-    /// The same port, which somebody else knows too.
+    /// Wraps a port that other code uses too.
     #[must_use]
     pub const fn with_shared(port: Arc<P>, fence: LeaseFence) -> Self {
         Self { port, fence }
     }
 
-    /// The port, if it may still act.
+    /// Returns the port, or an error if the run is lost.
     fn checked_port(&self) -> Result<&P, StoreError> {
         self.fence.check_ownership().map(|()| self.port.as_ref())
     }

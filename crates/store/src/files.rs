@@ -1,5 +1,5 @@
-//! The run's other files: written whole, read up to a limit, copied once a decision rests on them.
-//! What is in them is on disk when a call returns; that they are there is so once they are settled, folder by folder.
+//! The run's other files: written whole, read up to a limit, copied once a decision depends on
+//! them. Content is durable when a call returns, names after `sync_files`, folder by folder.
 
 use super::artifact_copies::{self, VerifiedArtifacts};
 use super::atomic_file;
@@ -17,20 +17,20 @@ use treebeam_core::id::{EvalId, RunPath, Sha256};
 use treebeam_core::path;
 use treebeam_run::port::{FileStore, PortError};
 
-/// How much is written or copied at a time.
+/// Size of the buffer for writes and copies.
 const COPY_CHUNK_BYTES: usize = 64 * 1024;
 
 /// The files of one run.
 #[derive(Debug)]
 pub struct RunFiles {
     run: RunDir,
-    /// Folders in which there are names that may not be on disk.
+    /// Folders with names that may not be durable yet.
     unsynced_folders: Mutex<BTreeSet<PathBuf>>,
     verified: VerifiedArtifacts,
 }
 
 impl RunFiles {
-    /// The files of this run.
+    /// Creates the file access of a run.
     #[must_use]
     pub const fn new(run: RunDir) -> Self {
         let unsettled = Mutex::new(BTreeSet::new());
@@ -101,7 +101,7 @@ impl FileStore for RunFiles {
     }
 
     fn sync_files(&self) -> Result<(), PortError> {
-        // Held until the end: whoever comes second may not think that all is done.
+        // Held until the end: a second caller must wait until every folder is synced.
         let mut unsettled = self.unsynced_folders.lock().unwrap_or_else(PoisonError::into_inner);
         while let Some(folder) = unsettled.first() {
             atomic_file::sync_dir(folder).map_err(StoreError::io("sync", folder))?;
@@ -143,10 +143,10 @@ impl FileStore for RunFiles {
 }
 
 impl RunFiles {
-    /// Writes a file piece by piece: as a whole it is there at the end, or not at all.
+    /// Writes a file piece by piece. The file appears complete at the end, or not at all.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When the file cannot be written.
     pub fn write_with(
         &self,
         path: &RunPath,
@@ -162,7 +162,7 @@ impl RunFiles {
             .map_err(file_error("write", path))
     }
 
-    /// Makes the folder first, where it is missing, and remembers what is to be settled.
+    /// Creates the folder if it is missing, writes in it, and notes the folders to sync.
     fn write_in_folder(
         &self,
         full: &Path,
@@ -187,7 +187,7 @@ impl RunFiles {
         self.verified.is_intact(&full, artifact, is_recorded)
     }
 
-    /// Opens a copy in the run that is what was recorded of an artifact.
+    /// Opens a copy in the run whose content is what was recorded of an artifact.
     fn open_intact_copy(&self, artifact: &Artifact) -> Result<File, PortError> {
         let Artifact { path, sha256, .. } = artifact;
         for copy in artifact_copies::find_copies(&self.run, artifact) {
@@ -201,7 +201,7 @@ impl RunFiles {
         Err(PortError::new(what).with_hint("restore it from a backup"))
     }
 
-    /// Replaces an artifact with a copy in the run that is what was recorded.
+    /// Replaces an artifact with a copy in the run whose content is what was recorded.
     fn restore_artifact(&self, artifact: &Artifact) -> Result<(), PortError> {
         let Artifact { path, sha256, .. } = artifact;
         let full = self.run.file_path(path);
@@ -220,8 +220,8 @@ impl RunFiles {
         Err(PortError::new(what).with_hint("go on with the run: other copies are looked at again"))
     }
 
-    /// How long a file is, and what is in it if it is no longer than the limit. None where there is no such regular file,
-    /// or it cannot be read.
+    /// Returns the length of a file, with its content if that is no longer than the limit. None if
+    /// there is no such regular file, or it cannot be read.
     #[must_use]
     pub fn read_if_short(&self, path: &RunPath, limit: usize) -> Option<(u64, Option<Vec<u8>>)> {
         let file = self.open_without_links(path).ok()?;
@@ -234,7 +234,7 @@ impl RunFiles {
         record_file::open_record(&self.run.file_path(path), RecordKind::Artifact)
     }
 
-    /// Opens a regular file that no link leads to.
+    /// Opens a regular file whose path contains no link.
     fn open_without_links(&self, path: &RunPath) -> Result<File, PortError> {
         let root = self.run.root().canonicalize().map_err(file_error("open", path))?;
         let full = self.run.file_path(path).canonicalize().map_err(file_error("open", path))?;
@@ -250,7 +250,7 @@ impl RunFiles {
     }
 }
 
-/// Removes the folders `s1`, `s2`… of an eval, and the files beside them. Links are removed, never followed.
+/// Removes an eval's folders `s1`, `s2`… and the files beside them. Links are never followed.
 fn remove_submission_folders(folder: &Path) -> io::Result<()> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -274,18 +274,18 @@ fn remove_submission_folders(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The digest of a regular file.
+/// Computes the digest of a regular file.
 ///
 /// # Errors
-/// When it is missing, no regular file, or cannot be read.
+/// When the file is missing, not a regular file, or cannot be read.
 pub fn digest_file(path: &Path) -> io::Result<Sha256> {
     copy_and_digest(&mut record_file::open_record(path, RecordKind::Artifact)?, &mut io::sink())
 }
 
-/// Copies a file of a run to where the user wants it, in place of what is there.
+/// Copies a file of a run to a path that the user chose, replacing the file there.
 ///
 /// # Errors
-/// When it cannot be read or written.
+/// When the file cannot be read or written.
 pub fn copy_out(from: &Path, to: &Path) -> io::Result<()> {
     let mut source = record_file::open_record(from, RecordKind::Artifact)?;
     atomic_file::replace_file(to, |file| copy_and_digest(&mut source, file).map(drop))
@@ -297,7 +297,7 @@ fn artifact_path(name: &str) -> Result<RunPath, PortError> {
     path.ok_or_else(|| PortError::new(format!("{name:?} is no name for an artifact")))
 }
 
-/// A writer that computes the digest of what goes through it.
+/// A writer that computes the digest of the bytes that it passes on.
 pub struct DigestWriter<W> {
     to: W,
     digest: sha2::Sha256,
@@ -309,7 +309,7 @@ impl<W: Write> DigestWriter<W> {
         Self { to, digest: sha2::Sha256::new() }
     }
 
-    /// The digest of all that was written.
+    /// Returns the digest of everything that was written.
     pub fn finish(self) -> Sha256 {
         Sha256::from_bytes(self.digest.finalize().into())
     }
@@ -327,10 +327,10 @@ impl<W: Write> Write for DigestWriter<W> {
     }
 }
 
-/// Copies all that a reader gives and returns its digest.
+/// Copies a reader to its end and returns the digest of the bytes.
 ///
 /// # Errors
-/// Where one of the two cannot be read or written.
+/// If the reader cannot be read or the writer cannot be written.
 pub fn copy_and_digest(from: &mut impl Read, to: &mut impl io::Write) -> io::Result<Sha256> {
     let mut digest = sha2::Sha256::new();
     let mut chunk = vec![0; COPY_CHUNK_BYTES];

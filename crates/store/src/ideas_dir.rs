@@ -1,5 +1,6 @@
-//! A folder of ideas that the user names. A batch of new ones is on record whole before the first of them is written, so that
-//! whoever comes after a kill finishes it, and pays for nothing again. What an idea says is not known here.
+//! Writes batches of ideas into a folder of the user's. A batch is recorded whole before its first
+//! file is written, so that the next process finishes it after a kill without paying for it again.
+//! The content of an idea is not interpreted here.
 
 use crate::atomic_file;
 use serde::{Deserialize, Serialize};
@@ -10,100 +11,100 @@ use std::thread;
 use std::time::{Duration, Instant};
 use treebeam_core::id::Sha256;
 
-/// Where ideas go that others are to replace.
+/// Name of the folder for ideas that were replaced by others.
 pub const SET_ASIDE_FOLDER: &str = "set_aside";
-/// The longest batch that is read.
+/// The longest batch record that is read.
 const MAX_BATCH_BYTES: u64 = 256 << 20;
-/// The longest time that the lock of a dead process is waited for.
+/// The longest wait for the lock of a dead process.
 const ORPHANED_LOCK_PATIENCE: Duration = Duration::from_secs(3);
-/// The pause between two looks at a lock.
+/// The pause between two tries to take a lock.
 const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// How many digits of a digest name a folder.
+/// Number of digits of the digest that names a folder.
 const FOLDER_NAME_DIGITS: usize = 16;
 
-/// A folder of ideas that nobody else changes now.
+/// A folder of ideas, locked against other treebeam processes.
 #[derive(Debug)]
 pub struct IdeasDir {
     folder: PathBuf,
-    /// What is to be done in it, while that is not done.
+    /// Path of the batch record, which exists until the batch is applied.
     batch: PathBuf,
     #[expect(dead_code, reason = "held for its lock")]
     lock: File,
 }
 
-/// What is to be done in a folder: first the moves, then the files.
+/// A batch of changes to a folder: the moves come first, then the files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdeasDirBatch {
-    /// What is set aside, and where to, below the folder.
+    /// The files that are set aside, and their new place below the folder.
     pub aside: Option<SetAsideFiles>,
-    /// What is written.
+    /// The files that are written.
     pub files: Vec<NewIdeaFile>,
-    /// What the conversation has become.
+    /// The new state of the conversation.
     #[serde(default)]
     pub conversation: Option<UserConversationFile>,
-    /// How often ideas have been asked for here by then: what is asked next is another question.
+    /// Number of questions for ideas here, this batch included; part of the next question's key.
     #[serde(default)]
     pub edition: u64,
 }
 
-/// A file that the user wants a conversation in, in place of whatever has its name.
+/// A conversation file at a path of the user's choice, which replaces the file there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UserConversationFile {
-    /// Where; whole.
+    /// Full path of the file.
     pub path: PathBuf,
-    /// What is in it.
+    /// Content of the file.
     pub text: String,
 }
 
-/// Files that go out of the way.
+/// Files that are moved out of the way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetAsideFiles {
-    /// Where to, below the folder.
+    /// Name of the target folder, below the folder of ideas.
     pub folder: String,
-    /// Their names.
+    /// Names of the files.
     pub names: Vec<String>,
 }
 
 /// A file that is written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewIdeaFile {
-    /// Its name.
+    /// Name of the file.
     pub name: String,
-    /// What is in it.
+    /// Content of the file.
     pub text: String,
 }
 
-/// Why a folder cannot be used.
+/// The reason why a folder of ideas cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum IdeasDirError {
-    /// Somebody else uses it.
+    /// Another process uses the folder.
     #[error("another process writes ideas into `{}`", folder.display())]
     Busy {
-        /// The folder.
+        /// Path of the folder.
         folder: PathBuf,
     },
-    /// The record of a batch cannot be read.
+    /// The record of a batch cannot be parsed.
     #[error("`{}` cannot be understood", file.display())]
     Damaged {
-        /// The record.
+        /// Path of the record.
         file: PathBuf,
-        /// Why.
+        /// The error of the parser.
         source: serde_json::Error,
     },
-    /// It cannot be read or written.
+    /// A file or folder cannot be read or written.
     #[error("cannot {doing} `{}`", path.display())]
     Io {
-        /// What was tried.
+        /// The operation that failed.
         doing: &'static str,
-        /// On what.
+        /// The path that it failed on.
         path: PathBuf,
-        /// Why not.
+        /// The system's error.
         source: io::Error,
     },
 }
 
 impl IdeasDirError {
-    /// What to do about it.
+    /// Returns a hint on what to do about the error.
     #[must_use]
     pub const fn hint(&self) -> Option<&'static str> {
         match self {
@@ -119,7 +120,7 @@ fn io_error(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Ideas
     move |source| IdeasDirError::Io { doing, path, source }
 }
 
-/// Writes a file whole.
+/// Writes a file whole, and makes its name durable.
 fn replace_file(path: &Path, text: &str) -> Result<(), IdeasDirError> {
     atomic_file::replace_file(path, |file| file.write_all(text.as_bytes()))
         .and_then(|()| atomic_file::sync_dir(parent_dir(path)))
@@ -130,10 +131,10 @@ fn parent_dir(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new("."))
 }
 
-/// Writes a conversation where nothing has that name yet.
+/// Writes a conversation file if its name is free.
 ///
 /// # Errors
-/// When it cannot be written.
+/// When the file cannot be written.
 pub fn write_conversation_file(state: &UserConversationFile) -> Result<(), IdeasDirError> {
     let UserConversationFile { path, text } = state;
     match atomic_file::create_file(path, |file| file.write_all(text.as_bytes())) {
@@ -142,10 +143,10 @@ pub fn write_conversation_file(state: &UserConversationFile) -> Result<(), Ideas
     }
 }
 
-/// Whether a file can be written there: found out before anything is paid for.
+/// Checks that a file can be written at this path, before anything is paid for.
 ///
 /// # Errors
-/// When it cannot.
+/// When the file cannot be written.
 pub fn must_be_writable(path: &Path) -> Result<(), IdeasDirError> {
     let taken = || io::Error::new(io::ErrorKind::IsADirectory, "a folder has that name");
     if path.is_dir() {
@@ -155,10 +156,10 @@ pub fn must_be_writable(path: &Path) -> Result<(), IdeasDirError> {
 }
 
 impl IdeasDir {
-    /// Makes the folder if need be, and keeps others out of it. What is to be done in it is on record below `own`.
+    /// Opens and locks a folder, creating it if missing. Lock and batch record lie below `own`.
     ///
     /// # Errors
-    /// When it cannot be made, or somebody else has it.
+    /// When the folder cannot be created, or another process has it.
     pub fn open(folder: &Path, own: &Path) -> Result<Self, IdeasDirError> {
         for made in [folder, own] {
             fs::create_dir_all(made).map_err(io_error("create", made))?;
@@ -175,7 +176,7 @@ impl IdeasDir {
                 Ok(()) => {
                     return Ok(Self { folder, batch: own.join(format!("{name}.json")), lock });
                 }
-                // The child of a process that was killed may hold it until it has started its program.
+                // A killed process's child may hold the lock until its exec.
                 Err(TryLockError::WouldBlock) if begun.elapsed() < ORPHANED_LOCK_PATIENCE => {
                     thread::sleep(LOCK_POLL_INTERVAL);
                 }
@@ -185,19 +186,19 @@ impl IdeasDir {
         }
     }
 
-    /// The folder.
+    /// Returns the path of the folder.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// A folder of ours for whoever works on it.
+    /// Returns the path of treebeam's own work folder for this folder of ideas.
     #[must_use]
     pub fn work_folder(&self) -> PathBuf {
         self.batch.with_extension("")
     }
 
-    /// How often ideas have been asked for here, to the end.
+    /// Returns the number of finished questions for ideas in this folder.
     #[must_use]
     pub fn read_edition(&self) -> u64 {
         let text = fs::read_to_string(self.edition_file()).unwrap_or_default();
@@ -208,10 +209,10 @@ impl IdeasDir {
         self.batch.with_extension("edition")
     }
 
-    /// Finishes what somebody has begun here, and says what it was.
+    /// Finishes a recorded batch that an earlier process did not, and returns it.
     ///
     /// # Errors
-    /// When the record cannot be understood, or something cannot be written.
+    /// When the record cannot be parsed, or something cannot be written.
     pub fn finish_recorded(&self) -> Result<Option<IdeasDirBatch>, IdeasDirError> {
         atomic_file::clear_unfinished_files(&self.folder)
             .map_err(io_error("tidy", &self.folder))?;
@@ -229,7 +230,7 @@ impl IdeasDir {
         Ok(Some(batch))
     }
 
-    /// Does all of it: what is on record once is done, whoever is killed.
+    /// Records a batch, then applies it. It is applied exactly once, even after a kill.
     ///
     /// # Errors
     /// When something cannot be written.
@@ -249,7 +250,7 @@ impl IdeasDir {
         for NewIdeaFile { name, text } in &batch.files {
             let path = self.folder.join(name);
             match atomic_file::create_file(&path, |file| file.write_all(text.as_bytes())) {
-                // It was written before the kill.
+                // The file was written before the kill.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 written => written.map_err(io_error("write", &path))?,
             }
@@ -267,7 +268,7 @@ impl IdeasDir {
         fs::create_dir_all(&to).map_err(io_error("create", &to))?;
         for name in &aside.names {
             let (old, new) = (self.folder.join(name), to.join(name));
-            // What is there already was moved before the kill: what has its old name now is another.
+            // Moved before the kill: a file at the old name is another one.
             if new.exists() || !old.exists() {
                 continue;
             }

@@ -1,10 +1,11 @@
-//! `inbox/`: how other processes talk to the one that runs a run. A message is one small JSON file, written whole and moved
-//! into place under a name that sorts by time. Whoever runs the run reads it; what cannot be understood is set aside in
-//! `inbox/refused/`, with the reason beside it, and never stops anything.
+//! The inbox of a run: how other processes send messages to the process that runs it. A message is
+//! one small JSON file in `inbox/`, written whole and moved into place under a name that sorts by
+//! time. The process that runs the run reads it. A message that cannot be parsed is moved to
+//! `inbox/refused/`, with the reason beside it, and never stops the run.
 //!
-//! A wish names the opening of the run that it is for, so that one which was left behind means nothing to the next
-//! process. An idea is for the run, and waits. A message is signed with the user's secret, so that what only writes into
-//! the run's folder, such as a candidate, steers nothing.
+//! A request names the opening of the run that it is for, so that one that was left behind does not
+//! affect the next process. An idea waits in the run. Messages are signed with the user's secret,
+//! so that a candidate, which can only write into the run's folder, cannot control the run.
 
 use super::atomic_file;
 use super::error::StoreError;
@@ -27,42 +28,42 @@ use treebeam_run::reply;
 
 /// The version that is written, and the newest that is read.
 const MESSAGE_VERSION: u64 = 1;
-/// How many files are looked at each time; the rest has its turn at the next look.
+/// Number of files that one look reads; the others are read at the next look.
 const MAX_MESSAGES_PER_LOOK: usize = 1000;
-/// How many odd files are remembered, so that each is mentioned once.
+/// Number of unusable files that are remembered, so that each is reported once.
 const MAX_MENTIONED_FILES: usize = 1000;
-/// How often a message is tried to be put there.
+/// Number of times that posting a message is tried.
 const MAX_POST_TRIES: u32 = 10;
-/// How long it is not worth looking again.
+/// The pause between two looks at the inbox.
 const INBOX_POLL_INTERVAL: Duration = Duration::from_millis(400);
-/// Why a message is set aside that the user's own treebeam did not write.
+/// The reason for refusing a message that the user's own treebeam did not sign.
 const UNSIGNED_REASON: &str =
     "it does not carry this user's secret: no treebeam of this user wrote it";
-/// Where messages go that are not acted upon.
+/// Name of the folder for refused messages.
 const REFUSED_DIR: &str = "refused";
 
-/// A message to be sent.
+/// A message to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OutgoingMessage {
-    /// To the process that runs the run now.
+    /// A request to the process that runs the run now.
     Wish {
-        /// What.
+        /// The request.
         wish: UserRequest,
-        /// Which opening of the run it is for.
+        /// Number of the opening of the run that it is for.
         epoch: u64,
     },
-    /// To the run.
+    /// An idea for the run.
     Idea(UserIdea),
 }
 
-/// The file.
+/// A message as its file stores it.
 #[derive(Serialize, Deserialize)]
 struct MessageFile {
     message_version: u64,
     at: Timestamp,
     #[serde(flatten)]
     said: InboxPayload,
-    /// The signature of the rest, for this run and under this name. An older treebeam wrote none.
+    /// Signature of the payload for this run and this message name. An older treebeam wrote none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     signature: Option<String>,
 }
@@ -77,7 +78,7 @@ struct SignedPart<'a> {
 
 impl SignedPart<'_> {
     fn signed_bytes(run: &RunDir, message: &MessageId, said: &InboxPayload) -> io::Result<Vec<u8>> {
-        // A run that is named by a path may be named as `.`.
+        // The path of a run may be `.`, which has no name.
         let root = run.root().canonicalize()?;
         let run = root.file_name().unwrap_or_default().to_string_lossy();
         Ok(serde_json::to_vec(&SignedPart { run: &run, message, said })?)
@@ -128,14 +129,14 @@ impl InboxPayload {
     }
 }
 
-/// What became of a message.
+/// Status of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MessageStatus {
-    /// It has not been read, or its turn has not come.
+    /// The message is unread, or has to wait.
     Waiting,
-    /// It was acted upon.
+    /// The message was acted upon.
     Taken,
-    /// It was set aside, and this is why.
+    /// The message was refused, for this reason.
     Refused(String),
 }
 
@@ -147,10 +148,10 @@ fn reason_path(path: &Path) -> PathBuf {
     path.with_extension("why.txt")
 }
 
-/// The file of a message with this name, as it is written: signed.
+/// Encodes the signed file of a message.
 ///
 /// # Errors
-/// When the run is not there.
+/// When the run directory does not exist.
 pub fn encode_message(
     run: &RunDir,
     id: &MessageId,
@@ -166,10 +167,10 @@ pub fn encode_message(
     Ok(bytes)
 }
 
-/// Puts a message into a run's inbox. It is there for good once this returns.
+/// Writes a message into a run's inbox. The message is durable at return.
 ///
 /// # Errors
-/// When it cannot be written.
+/// When the message cannot be written.
 pub fn post_message(
     run: &RunDir,
     message: &OutgoingMessage,
@@ -187,7 +188,8 @@ pub fn post_message(
         let write = |file: &mut File| file.write_all(&letter);
         tries_left -= 1;
         match atomic_file::create_file(&path, write) {
-            // Another one of this very moment; or whoever has just opened the run took this one for left behind.
+            // Another message of this very moment has the name; or a process that has just opened
+            // the run removed the temporary file as left behind.
             Err(error) if tries_left > 0 && can_retry_post(&error) => {}
             put => {
                 put.map_err(StoreError::io("write", &path))?;
@@ -203,7 +205,7 @@ fn can_retry_post(error: &io::Error) -> bool {
     matches!(error.kind(), AlreadyExists | NotFound)
 }
 
-/// The time and the process: no two messages have both in common.
+/// Creates a message name from the time and the process id: no two messages share both.
 fn new_message_id(at: Timestamp) -> Result<MessageId, StoreError> {
     let (time, part) = (at.strftime("%Y%m%dT%H%M%S"), at.subsec_nanosecond());
     let name = format!("{time}-{part:09}-{}", std::process::id());
@@ -213,7 +215,7 @@ fn new_message_id(at: Timestamp) -> Result<MessageId, StoreError> {
     })
 }
 
-/// What became of a message.
+/// Returns the status of a message.
 #[must_use]
 pub fn message_status(run: &RunDir, id: &MessageId) -> MessageStatus {
     let path = message_path(run, id);
@@ -229,7 +231,7 @@ pub fn message_status(run: &RunDir, id: &MessageId) -> MessageStatus {
     MessageStatus::Refused(String::from_utf8_lossy(&why).trim_end().to_owned())
 }
 
-/// The number of messages that were set aside, by their names alone.
+/// Returns the number of refused messages, counted by their names alone.
 #[must_use]
 pub fn count_refused(run: &RunDir) -> usize {
     let Ok(entries) = fs::read_dir(run.inbox_path().join(REFUSED_DIR)) else { return 0 };
@@ -237,10 +239,10 @@ pub fn count_refused(run: &RunDir) -> usize {
     names.filter(|name| !name.as_encoded_bytes().ends_with(b".why.txt")).count()
 }
 
-/// Takes a message back that was not read.
+/// Removes a message that was not read.
 ///
 /// # Errors
-/// When it cannot be removed.
+/// When the file cannot be removed.
 pub fn withdraw_message(run: &RunDir, id: &MessageId) -> Result<(), StoreError> {
     let path = message_path(run, id);
     atomic_file::remove_if_present(&path).map_err(StoreError::io("remove", &path))
@@ -251,15 +253,15 @@ pub fn withdraw_message(run: &RunDir, id: &MessageId) -> Result<(), StoreError> 
 pub struct RunInbox {
     run: RunDir,
     epoch: u64,
-    /// The secret that messages are signed with, or why there is none.
+    /// The secret that messages are signed with, or the reason why there is none.
     secret: Result<InboxSecret, String>,
     tell: fn(&str),
     mentioned: Mutex<BTreeSet<OsString>>,
 }
 
 impl RunInbox {
-    /// The inbox of a run that was opened with this epoch; `tell` is for what a person should know. Without a secret every
-    /// message is set aside.
+    /// Creates the inbox of a run that was opened with this epoch; `tell` prints a message for the
+    /// user. Without a secret every message is refused.
     #[must_use]
     pub fn new(
         run: RunDir,
@@ -271,7 +273,7 @@ impl RunInbox {
         Self { run, epoch, secret, tell, mentioned: Mutex::new(BTreeSet::new()) }
     }
 
-    /// Refuses a message that the user's secret has not signed for this run, under this name.
+    /// Refuses a message without the user's signature for this run and this message name.
     fn check_signature(&self, id: &MessageId, letter: &MessageFile) -> Result<(), UnusableMessage> {
         let secret = match &self.secret {
             Ok(secret) => secret,
@@ -290,7 +292,7 @@ impl RunInbox {
         }
     }
 
-    /// The names in the inbox, the oldest message first.
+    /// Lists the file names in the inbox, the oldest message first.
     fn list_file_names(&self) -> Vec<OsString> {
         let Ok(entries) = fs::read_dir(self.run.inbox_path()) else { return Vec::new() };
         let names = entries.filter_map(Result::ok).map(|entry| entry.file_name());
@@ -302,7 +304,7 @@ impl RunInbox {
         names
     }
 
-    /// What a file says to this process. None: it is for another one.
+    /// Reads the message of a file; none if it is for a later opening of the run.
     fn read_message(&self, name: &OsString) -> Result<Option<InboxMessage>, UnusableMessage> {
         let id = name.to_str().and_then(|name| name.strip_suffix(".json"));
         let id = id.and_then(|id| id.parse().ok());
@@ -329,8 +331,8 @@ impl RunInbox {
         let from = self.run.inbox_path().join(name);
         let aside = self.run.inbox_path().join(REFUSED_DIR);
         let to = aside.join(name);
-        // The reason first: whoever finds the file there finds the reason too. If neither works, the file stays where it
-        // is, and is nobody's message at the next look either.
+        // The reason is written first, so that it exists wherever the refused file does. If either
+        // step fails, the file stays where it is and is refused again at the next look.
         let moved = fs::create_dir_all(&aside)
             .and_then(|()| {
                 let text = format!("{why}\n");
@@ -352,13 +354,13 @@ impl RunInbox {
     }
 }
 
-/// Why a file is not acted upon.
+/// The reason why a file is not acted upon.
 enum UnusableMessage {
-    /// It is gone by now.
+    /// The file is gone by now.
     Gone,
-    /// The system does not let us read it, perhaps only now.
+    /// The system refuses to read the file, perhaps only temporarily.
     Unreadable(String),
-    /// It is to be set aside.
+    /// The file is refused, for this reason.
     Refused(String),
 }
 
@@ -377,7 +379,7 @@ impl From<io::Error> for UnusableMessage {
     }
 }
 
-/// Reads a message as a stranger's: a regular file of bounded length, of a version and a kind that are known.
+/// Reads an untrusted message: a regular file of bounded length, of a known version and kind.
 fn read_message_file(path: &Path) -> Result<MessageFile, UnusableMessage> {
     let bytes = record_file::read_record(path, RecordKind::InboxMessage).map_err(|error| {
         match UnusableFile::in_error(&error) {
@@ -421,7 +423,7 @@ impl Inbox for RunInbox {
     }
 
     fn forget_message(&self, message: &MessageId) {
-        // One that cannot be removed is known by its name at each look, and tried again.
+        // If it stays, it is recognised by its name at each look, and removed then.
         drop(withdraw_message(&self.run, message));
     }
 

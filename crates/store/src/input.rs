@@ -1,60 +1,60 @@
-//! Files that the user names on the command line or that lie where a user puts them: read only, and only regular ones,
-//! because opening a pipe or a device may wait for ever. What is in them is none of its business.
+//! Reads files that the user names or provides, without interpreting their content. Only regular
+//! files are opened, because opening a pipe or a device may wait forever.
 
 use crate::record_file::{LinkPolicy, UnusableFile, open_regular};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Why a file of the user's cannot be read.
+/// The reason why a file of the user's cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum InputError {
-    /// There is nothing of that name.
+    /// The file does not exist.
     #[error("there is no file `{file}`")]
     Missing {
-        /// Its name, as the user gave it.
+        /// Name of the file, as the user gave it.
         file: String,
     },
-    /// It is a folder.
+    /// The name is that of a folder.
     #[error("`{file}` is a folder, not a file")]
     Folder {
-        /// Its name.
+        /// Name of the folder.
         file: String,
     },
-    /// It is a pipe, a device or a socket.
+    /// The name is that of a pipe, a device or a socket.
     #[error("`{file}` is no regular file: a pipe, a device or a socket")]
     Special {
-        /// Its name.
+        /// Name of the entry.
         file: String,
     },
-    /// It is longer than is read.
+    /// The file is longer than the limit.
     #[error("`{file}` is longer than {limit} bytes")]
     TooLong {
-        /// Its name.
+        /// Name of the file.
         file: String,
-        /// The most that is read.
+        /// The most bytes that are read.
         limit: u64,
     },
-    /// It is no text.
+    /// The file is not UTF-8 text.
     #[error("`{file}`, line {line}: not UTF-8")]
     NotUtf8 {
-        /// Its name.
+        /// Name of the file.
         file: String,
-        /// Where the text ends to be one.
+        /// Number of the first line that is not UTF-8.
         line: usize,
     },
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("cannot read `{file}`")]
     Io {
-        /// Its name.
+        /// Name of the file.
         file: String,
-        /// Why not.
+        /// The system's error.
         source: io::Error,
     },
 }
 
 impl InputError {
-    /// What to do about it.
+    /// Returns a hint on what to do about the error.
     #[must_use]
     pub const fn hint(&self) -> Option<&'static str> {
         match self {
@@ -85,7 +85,7 @@ impl InputError {
 /// Opens a regular file, called `name` in errors. Links are followed: the user chose them.
 ///
 /// # Errors
-/// When it is missing, no regular file, or cannot be opened.
+/// When the file is missing, not a regular file, or cannot be opened.
 pub fn open_input(path: &Path, name: &str) -> Result<File, InputError> {
     let opened = open_regular(File::options().read(true), path, LinkPolicy::Follow);
     opened.map(|(file, _)| file).map_err(|error| InputError::from_io(error, name))
@@ -94,7 +94,7 @@ pub fn open_input(path: &Path, name: &str) -> Result<File, InputError> {
 /// Reads a whole file as text.
 ///
 /// # Errors
-/// As [`open_input`]; and when it is longer than `limit` bytes or not UTF-8.
+/// As [`open_input`]; and when the file is longer than `limit` bytes or not UTF-8.
 pub fn read_text(path: &Path, name: &str, limit: u64) -> Result<String, InputError> {
     read_all(open_input(path, name)?, name, limit)
 }
@@ -102,7 +102,7 @@ pub fn read_text(path: &Path, name: &str, limit: u64) -> Result<String, InputErr
 /// Reads standard input as text, to its end.
 ///
 /// # Errors
-/// When it cannot be read, is longer than `limit` bytes or not UTF-8.
+/// When standard input cannot be read, is longer than `limit` bytes or not UTF-8.
 pub fn read_standard_input(limit: u64) -> Result<String, InputError> {
     read_all(io::stdin().lock(), "-", limit)
 }

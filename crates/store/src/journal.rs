@@ -1,5 +1,5 @@
-//! `journal.jsonl`: one line per event, appended and synced, never changed. The only truth about a run.
-//! A last line without its end was never acknowledged and does not count; anything else that is wrong is refused.
+//! Reads and appends `journal.jsonl`: one line per event, synced and never changed, the only truth
+//! about a run. A torn last line was never acknowledged and is ignored; other damage is an error.
 
 use super::atomic_file;
 use super::disk_format::journal_line::{self, UnendedLine};
@@ -18,49 +18,49 @@ pub use super::disk_format::journal_line::JournalRecord;
 /// The longest line that is written or read.
 pub const MAX_LINE_BYTES: usize = 64 * 1024 * 1024;
 
-/// Reads a journal line by line. Lines of an epoch that is over are passed over.
+/// Reads a journal line by line. Skips lines of an older epoch after those of a newer one.
 #[derive(Debug)]
 pub struct JournalReader {
     path: PathBuf,
     input: BufReader<File>,
     line: Vec<u8>,
-    /// Where the line that was read last begins.
+    /// Offset of the line that was read last.
     line_at: u64,
-    /// Where the next one begins.
+    /// Offset of the next line.
     next_at: u64,
     begun_at: u64,
-    /// The number of the line that counted last, and the line.
+    /// The last line that counted, with its event number.
     last: Option<(u64, JournalLine)>,
     highest_epoch: u64,
     end: Option<JournalEnd>,
-    /// Whether the line that was read last has yet to get its end.
+    /// True if the line that was read last had no line end yet.
     awaits_newline: bool,
 }
 
-/// A line that is in a journal, as the next append compares it.
+/// Position and digest of a line in a journal; the next append checks that it is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct JournalLine {
-    /// Where it begins.
+    /// Offset of the line.
     pub(super) at: u64,
-    /// Its length without the line end.
+    /// Length of the line without the line end.
     pub(super) bytes: u64,
-    /// Digest of those bytes.
+    /// Digest of the line without the line end.
     pub(super) digest: Sha256,
 }
 
 /// How a journal ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum JournalEnd {
-    /// With a line end.
+    /// The last line has a line end.
     Clean,
-    /// With a whole line whose end is missing.
+    /// The last line is whole but has no line end.
     Unended,
-    /// With part of a line, which begins here.
+    /// The last line is torn, and begins at this offset.
     Torn(u64),
 }
 
 impl JournalReader {
-    /// Opens a journal.
+    /// Opens a journal at its first line.
     ///
     /// # Errors
     /// When the file cannot be opened.
@@ -68,7 +68,7 @@ impl JournalReader {
         Self::open_at(path, 0).map_err(StoreError::io("open", path))
     }
 
-    /// Opens a journal where a line begins.
+    /// Opens a journal at the offset of a line.
     pub(super) fn open_at(path: &Path, at: u64) -> io::Result<Self> {
         Self::from_file(path, record_file::open_record(path, RecordKind::Journal)?, at)
     }
@@ -90,7 +90,7 @@ impl JournalReader {
         })
     }
 
-    /// Opens a journal at the first line that begins here or later.
+    /// Opens a journal at the first line that begins at this offset or later.
     pub(super) fn open_at_or_after(path: &Path, at: u64) -> io::Result<Self> {
         let Some(before) = at.checked_sub(1) else { return Self::open_at(path, 0) };
         let mut input = BufReader::new(record_file::open_record(path, RecordKind::Journal)?);
@@ -99,7 +99,7 @@ impl JournalReader {
         Self::open_at(path, before.saturating_add(skipped))
     }
 
-    /// Goes on after the end, with what has been written since. A line that was not whole is read again.
+    /// Continues after the end, with the lines written since. A torn line is read again.
     ///
     /// # Errors
     /// When the file cannot be opened.
@@ -107,7 +107,7 @@ impl JournalReader {
         let Some(end) = self.end else { return Ok(()) };
         let length = self.path.metadata().map_err(StoreError::io("look at", &self.path))?.len();
         let at = if let JournalEnd::Torn(at) = end { at } else { self.next_at };
-        // A journal that got shorter than what was read of it is another one: the run went on from its manifest alone.
+        // A journal that got shorter is another file: the run continued from its manifest.
         let (at, last) = if length < at { (0, None) } else { (at, self.last) };
         let again = Self::open_at(&self.path, at).map_err(StoreError::io("open", &self.path))?;
         let owed = at > 0 && (self.awaits_newline || end == JournalEnd::Unended);
@@ -115,7 +115,7 @@ impl JournalReader {
         Ok(())
     }
 
-    /// The next line that counts; none at the end.
+    /// Returns the next line that counts; none at the end.
     ///
     /// # Errors
     /// When a line is damaged, out of order, too long, or unknown to this treebeam.
@@ -138,7 +138,7 @@ impl JournalReader {
         Ok(None)
     }
 
-    /// Refuses a line that is not the next one, or that names another one as the line before it.
+    /// Refuses a line whose number or digest of the previous line does not fit that line.
     fn check_follows(&self, record: &JournalRecord) -> Result<(), StoreError> {
         let Some((seq, line)) = self.last else { return Ok(()) };
         if record.seq != seq + 1 {
@@ -151,7 +151,7 @@ impl JournalReader {
         Ok(())
     }
 
-    /// Puts the next whole line into `self.line`; false at the end.
+    /// Reads the next whole line into `self.line`; returns false at the end.
     fn read_line(&mut self) -> Result<bool, StoreError> {
         self.skip_late_newline()?;
         self.line.clear();
@@ -174,7 +174,7 @@ impl JournalReader {
         self.judge_last_line()
     }
 
-    /// Passes over the end of a line that was read before it was there.
+    /// Skips the line end of a line that was read before its line end was written.
     fn skip_late_newline(&mut self) -> Result<(), StoreError> {
         if !self.awaits_newline {
             return Ok(());
@@ -204,47 +204,47 @@ impl JournalReader {
         }
     }
 
-    /// The file.
+    /// Returns the path of the journal.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The number of the last line that counted, and where it begins.
+    /// Returns the number and the offset of the last line that counted.
     pub(super) fn last_position(&self) -> Option<(u64, u64)> {
         self.last.map(|(seq, line)| (seq, line.at))
     }
 
-    /// The last line that counted.
+    /// Returns the last line that counted.
     pub(super) fn last_line(&self) -> Option<JournalLine> {
         self.last.map(|(_, line)| line)
     }
 
-    /// The highest epoch of the lines that were read.
+    /// Returns the highest epoch of the lines that were read.
     pub(super) fn highest_epoch(&self) -> u64 {
         self.highest_epoch
     }
 
-    /// How many bytes were read.
+    /// Returns the number of bytes that were read.
     pub(super) fn bytes_read(&self) -> u64 {
         self.next_at - self.begun_at
     }
 
-    /// Where the next line begins.
+    /// Returns the offset of the next line.
     pub(super) fn position(&self) -> u64 {
         self.next_at
     }
 
-    /// How the journal ends, once it is read to its end.
+    /// Returns how the journal ends, once it is read to its end.
     pub(super) fn journal_end(&self) -> JournalEnd {
         self.end.unwrap_or(JournalEnd::Clean)
     }
 
-    /// The line that was read last, with its number, as an error.
+    /// Builds an error for the line that was read last, with its number.
     pub(super) fn bad_line(&self, why: String) -> StoreError {
         StoreError::BadLine { path: self.path.clone(), line: self.line_number(), why }
     }
 
-    /// Counts lines, which is needed only when something is wrong.
+    /// Counts the lines up to the one that was read last; needed only for errors.
     pub(super) fn line_number(&self) -> u64 {
         let before = record_file::open_record(&self.path, RecordKind::Journal)
             .map(|file| BufReader::new(file.take(self.line_at)));
@@ -253,21 +253,21 @@ impl JournalReader {
     }
 }
 
-/// When the first line was written, if it can be read.
+/// Returns the time on the journal's first line, if that can be read.
 pub(super) fn first_line_time(path: &Path) -> Option<Timestamp> {
     let mut reader = JournalReader::open(path).ok()?;
     reader.next_record().ok()?.map(|record| record.t)
 }
 
-/// Appends to a journal. After an error it refuses everything: what is on disk is then unknown.
+/// Appends to a journal. Refuses every write after an error: the disk's state is then unknown.
 #[derive(Debug)]
 pub(super) struct JournalWriter {
     path: PathBuf,
     file: File,
     epoch: u64,
-    /// The number of the last line.
+    /// The number of the last event.
     seq: u64,
-    /// That line.
+    /// The line of the last event, if it is in the file.
     line: Option<JournalLine>,
     length: u64,
     /// The stamp of the file as this process left it.
@@ -275,21 +275,21 @@ pub(super) struct JournalWriter {
     broken: bool,
 }
 
-/// From where a journal goes on.
+/// The position from which a journal is continued.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AppendPoint {
-    /// The number of the last line.
+    /// The number of the last event.
     pub(super) seq: u64,
-    /// That line, if it is in the file.
+    /// The line of the last event, if it is in the file.
     pub(super) line: Option<JournalLine>,
     /// How the file ends.
     pub(super) end: JournalEnd,
-    /// Where the last line that was read ends, a torn one not counted.
+    /// Offset of the end of the last line that was read, a torn one not counted.
     pub(super) length: u64,
 }
 
 impl JournalWriter {
-    /// Makes a journal with nothing in it.
+    /// Creates an empty journal.
     pub(super) fn create(path: &Path, epoch: u64, seq: u64) -> Result<Self, StoreError> {
         let mut how = OpenOptions::new();
         let file = how.read(true).append(true).create_new(true).open(path);
@@ -299,7 +299,7 @@ impl JournalWriter {
         Ok(Self { path, file, epoch, seq, line: None, length: 0, stamp, broken: false })
     }
 
-    /// Goes on with a journal, after cutting a torn last line.
+    /// Continues a journal, after cutting off a torn last line.
     pub(super) fn resume(path: &Path, epoch: u64, tip: AppendPoint) -> Result<Self, StoreError> {
         let mut how = OpenOptions::new();
         let file =
@@ -307,8 +307,7 @@ impl JournalWriter {
         Self::from_file(path, file.map_err(StoreError::io("open", path))?, epoch, tip)
     }
 
-    /// Goes on with a copy of a journal, which takes its name. Whoever has the old one open writes to a file that nobody
-    /// finds any more.
+    /// Continues a copy that takes the journal's name. A former owner writes to a nameless file.
     pub(super) fn resume_on_copy(
         path: &Path,
         epoch: u64,
@@ -349,7 +348,7 @@ impl JournalWriter {
         self.broken = true;
         let (lines, last) = self.encode_events(events)?;
         let write = self.file.write_all(&lines).and_then(|()| self.file.sync_data());
-        // Asked for, not added up: a late line of somebody else may have come between.
+        // Read from the file: a former owner may have appended a late line in between.
         let left =
             write.and_then(|()| Ok((self.file.stream_position()?, os::file_stamp(&self.file)?)));
         (self.length, self.stamp) = left.map_err(StoreError::io("append to", &self.path))?;
@@ -361,7 +360,7 @@ impl JournalWriter {
         Ok(())
     }
 
-    /// The lines, and the last one of them.
+    /// Encodes events as lines, and returns them with the last line.
     fn encode_events(&self, events: &[Event]) -> Result<(Vec<u8>, JournalLine), StoreError> {
         let now = Timestamp::now();
         let mut lines = Vec::new();
@@ -386,7 +385,7 @@ impl JournalWriter {
         Ok((lines, last))
     }
 
-    /// Goes on with another file of the same content.
+    /// Switches to another file of the same content.
     pub(super) fn switch_file(&mut self, file: File) -> io::Result<()> {
         self.stamp = os::file_stamp(&file)?;
         self.file = file;
@@ -406,7 +405,7 @@ impl JournalWriter {
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
-    /// The open file.
+    /// Returns the open file.
     pub(super) fn file(&self) -> &File {
         &self.file
     }
@@ -427,7 +426,7 @@ impl JournalWriter {
     }
 }
 
-/// Ends the file where its last whole line ends, and gives its stamp then.
+/// Ends the file after its last whole line, and returns the length of the file.
 fn repair_end(mut file: &File, end: JournalEnd) -> io::Result<FileStamp> {
     match end {
         JournalEnd::Clean => return os::file_stamp(file),

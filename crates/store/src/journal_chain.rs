@@ -1,5 +1,5 @@
-//! How far the lines of a journal are chained to each other, for `treebeam validate`. A reader refuses a line that does not
-//! follow the one before it; here is counted where no line says what it follows.
+//! Reports for `treebeam validate` how far a journal's lines name their predecessors' digests. The
+//! reader already refuses a line that does not follow; this counts the lines that name no digest.
 
 use super::error::StoreError;
 use super::journal::JournalReader;
@@ -8,24 +8,24 @@ use super::manifest;
 use treebeam_core::event::Event;
 use treebeam_core::id::Sha256;
 
-/// Chaining of a journal's lines, as far as they count.
+/// Digest chain of a journal's lines, as far as they count.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChainSurvey {
-    /// Number of the first event; 0 where the journal has none.
+    /// Number of the first event; 0 if the journal has none.
     pub first: u64,
     /// Number of the last event.
     pub last: u64,
-    /// The first event whose line names the digest of the line before it; none where no line does.
+    /// Number of the first event whose line names the digest of the previous line, if any.
     pub chained_from: Option<u64>,
-    /// Events after that one whose lines name no digest.
+    /// Events after `chained_from` whose lines name no digest.
     pub unchained: Vec<u64>,
-    /// The first event after which the last digest was written to the run's ref: a closed depth or a stop on a chained line.
+    /// First closed depth or stop on a chained line: the run's ref then holds the last digest.
     pub sealed_from: Option<u64>,
-    /// Digest of the line that was asked for.
+    /// Digest of the line of the requested event.
     pub digest: Option<Sha256>,
 }
 
-/// Reads a journal from its first line on, and gives the digest of the line of this event.
+/// Reads a whole journal, and also returns the digest of the line of event `of_event`.
 ///
 /// # Errors
 /// When the journal is damaged.

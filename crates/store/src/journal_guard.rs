@@ -1,7 +1,6 @@
-//! Compares the journal that is open with what lies at its path, before each append: a record that was removed, cut or
-//! changed while its run goes on is noticed by the one process that still has all of it. A journal that has lost its name
-//! gets it back; one that was changed is left as it is. Earlier lines are read again only where the
-//! file's times changed.
+//! Compares the open journal with the file at its path before each append. Only the process of the
+//! run still has the whole record if the journal is removed, cut or changed meanwhile. A journal
+//! that lost its name is written back; one that was changed is left as it is.
 
 use super::atomic_file;
 use super::disk_format::journal_line;
@@ -12,22 +11,22 @@ use super::record_file::{self, RecordKind, UnusableFile};
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 
-/// How much of a journal's end is searched for lines of a later owner.
+/// Length of the journal's end that is searched for lines of a later owner.
 const SEARCHED_TAIL_BYTES: u64 = 1 << 20;
 
-/// How a journal on disk compares with what this process wrote.
+/// Result of comparing a journal on disk with what this process wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum JournalCondition {
-    /// It is what was written.
+    /// The journal is what was written.
     Intact,
-    /// It is whole, but has no name any more.
+    /// The content is whole, but the file has no name any more.
     Nameless,
-    /// It was cut or changed, and how.
+    /// The journal was cut or changed, in this way.
     Changed(String),
 }
 
 impl JournalWriter {
-    /// Compares the open journal with what was written, and with what lies at its path.
+    /// Compares the open journal with what was written, and with the file at its path.
     pub(super) fn check_condition(&mut self) -> Result<JournalCondition, StoreError> {
         let found = os::file_stamp(self.file()).map_err(StoreError::io("look at", self.path()))?;
         let content = self.content_change(found);
@@ -58,7 +57,7 @@ impl JournalWriter {
         look().map_err(StoreError::io("look at", self.path()))
     }
 
-    /// How length and last line of the open file differ from what was written.
+    /// Describes how the content of the open file differs from what was written, if it does.
     fn content_change(&self, found: FileStamp) -> io::Result<Option<String>> {
         let (length, written) = (found.length, self.length());
         if length < written {
@@ -109,7 +108,7 @@ impl JournalWriter {
         }
     }
 
-    /// Whether all that follows here are lines of epochs that are over, which no reader accepts.
+    /// Returns true if everything from this offset on is lines of older epochs, which readers skip.
     fn has_only_inert_lines(&self, from: u64) -> io::Result<bool> {
         let mut file = self.file();
         file.seek(SeekFrom::Start(from))?;
@@ -122,7 +121,7 @@ impl JournalWriter {
         Ok(lines.split(|byte| *byte == b'\n').all(is_inert))
     }
 
-    /// Gives a journal that has lost its name a copy of that name, and goes on with the copy.
+    /// Writes a copy of a journal that lost its name to the old path, and continues the copy.
     pub(super) fn restore_name(&mut self) -> Result<(), StoreError> {
         let path = self.path().to_owned();
         let (mut old, length) = (self.file(), self.length());
@@ -138,7 +137,7 @@ impl JournalWriter {
     }
 }
 
-/// Whether a line of a journal is where it was written.
+/// Returns true if a line of a journal is unchanged at its position.
 fn is_line_intact(mut file: &File, line: &JournalLine) -> io::Result<bool> {
     file.seek(SeekFrom::Start(line.at))?;
     let mut found = Vec::new();
@@ -146,7 +145,7 @@ fn is_line_intact(mut file: &File, line: &JournalLine) -> io::Result<bool> {
     Ok(journal_line::line_digest(&found) == line.digest)
 }
 
-/// Whether the end of a journal has lines of a later epoch than this: another process goes on with the run.
+/// Returns true if a journal's end has lines of a later epoch: another process has the run.
 pub(super) fn has_later_epoch(path: &std::path::Path, epoch: u64) -> bool {
     let search = || -> io::Result<bool> {
         let length = record_file::open_record(path, RecordKind::Journal)?.metadata()?.len();

@@ -1,4 +1,5 @@
-//! Where everything of a run lies. Names only; nothing here reads what is in the files but a journal's first line.
+//! Names the files and folders of a run, and creates the folders that hold runs. Reads no file of a
+//! run but the first line of a journal.
 
 use super::atomic_file;
 use super::error::StoreError;
@@ -10,7 +11,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use treebeam_core::id::{RunId, RunPath};
 
-/// The folders that a new run has.
+/// The folders of a new run.
 pub(super) const RUN_FOLDERS: [&str; 8] =
     ["wt", "cand", "node_ideas", "eval", "artifacts", "conversations", "logs", "inbox"];
 
@@ -19,79 +20,80 @@ pub(super) const RUN_FOLDERS: [&str; 8] =
 pub struct RunDir(PathBuf);
 
 impl RunDir {
-    /// The run at this path, which becomes absolute. Whether there is one is not looked at.
+    /// Wraps a path, which is made absolute. The disk is not accessed.
     #[must_use]
     pub fn new(root: impl Into<PathBuf>) -> Self {
         let root = root.into();
         Self(std::path::absolute(&root).unwrap_or(root))
     }
-    /// The run of this name among these runs.
+    /// Returns the directory of a run below the folder of all runs.
     #[must_use]
     pub fn from_run_id(runs_root: &Path, run: &RunId) -> Self {
         Self::new(runs_root.join(run.as_str()))
     }
-    /// The directory itself.
+    /// Returns the path of the directory.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.0
     }
-    /// Where a file of the run lies.
+    /// Returns the path of a file of the run.
     #[must_use]
     pub fn file_path(&self, path: &RunPath) -> PathBuf {
         let mut full = self.0.clone();
         full.extend(path.as_str().split('/'));
         full
     }
-    /// Every state transition, in order.
+    /// Returns the path of the journal, which holds every state transition in order.
     #[must_use]
     pub fn journal_path(&self) -> PathBuf {
         self.0.join("journal.jsonl")
     }
-    /// The whole state.
+    /// Returns the path of the manifest, which holds the whole state.
     #[must_use]
     pub fn manifest_path(&self) -> PathBuf {
         self.0.join("manifest.json")
     }
-    /// The manifest before.
+    /// Returns the path of the previous manifest.
     #[must_use]
     pub fn previous_manifest_path(&self) -> PathBuf {
         self.0.join("manifest.json.prev")
     }
-    /// The file whose lock says that the run is being run. Empty; never renamed or deleted.
+    /// Returns the path of the lock file. A held lock means that the run is being run. The file is
+    /// empty, and never renamed or deleted.
     #[must_use]
     pub fn lock_path(&self) -> PathBuf {
         self.0.join("run.lock")
     }
-    /// Who is running it, for people.
+    /// Returns the path of the note on the process that runs the run.
     #[must_use]
     pub fn lock_note_path(&self) -> PathBuf {
         self.0.join("run.lock.json")
     }
-    /// What the user has to say to it while it runs.
+    /// Returns the path of the inbox for the user's messages to a running run.
     #[must_use]
     pub fn inbox_path(&self) -> PathBuf {
         self.0.join("inbox")
     }
-    /// The copies of what decisions rest on.
+    /// Returns the path of the folder for copies of the files that decisions depend on.
     #[must_use]
     pub fn artifacts_path(&self) -> PathBuf {
         self.0.join("artifacts")
     }
 }
 
-/// Where the runs of a repository lie, below its top level.
+/// Returns the folder of a repository's runs, below its top level.
 #[must_use]
 pub fn runs_root(repo: &Path) -> PathBuf {
     repo.join(".treebeam").join("runs")
 }
 
-/// What makes git ignore a folder, this file included.
+/// Content of a `.gitignore` that makes git ignore its folder, itself included.
 const GITIGNORE_ALL: &str = "*\n";
 
-/// Makes a folder for all runs where the user wants it, so that git ignores it. False: it holds something else.
+/// Creates a folder for runs at any path, with a `.gitignore`; false if it holds other things.
 ///
 /// # Errors
-/// When it cannot be made or read.
+/// When the folder cannot be created or read.
 pub fn make_named_runs_root(root: &Path) -> Result<bool, StoreError> {
     let ignore = root.join(".gitignore");
     if fs::read_to_string(&ignore).is_ok_and(|text| text == GITIGNORE_ALL) {
@@ -106,12 +108,12 @@ pub fn make_named_runs_root(root: &Path) -> Result<bool, StoreError> {
     Ok(true)
 }
 
-/// Whether an entry is this file, made and not filled: a full disk or a power cut came between.
+/// Returns true if an entry is a `.gitignore` left empty by a full disk or a power cut.
 fn is_empty_gitignore(entry: &fs::DirEntry, ignore: &Path) -> bool {
     entry.path() == ignore && entry.metadata().is_ok_and(|file| file.len() == 0)
 }
 
-/// Makes git ignore a folder: this file, and the names in these folders, are on disk then.
+/// Writes a `.gitignore`, and makes it and the names in these folders durable.
 fn write_gitignore<'a>(
     ignore: &Path,
     folders: impl IntoIterator<Item = &'a Path>,
@@ -125,7 +127,7 @@ fn write_gitignore<'a>(
     Ok(())
 }
 
-/// Whether a folder is there that was made to hold runs. One that is not may lie on a disk that is not mounted.
+/// Returns true if the folder was made to hold runs. A missing one may be on an unmounted disk.
 #[must_use]
 pub fn is_runs_root(root: &Path) -> bool {
     let ignored = |folder: &Path| {
@@ -135,10 +137,10 @@ pub fn is_runs_root(root: &Path) -> bool {
     root.is_dir() && (ignored(root) || above.is_some_and(ignored))
 }
 
-/// Makes the folder of all runs, if needed, so that git ignores it.
+/// Creates the folder of all runs if needed, with a `.gitignore`.
 ///
 /// # Errors
-/// When it cannot be made.
+/// When the folder cannot be created.
 pub fn make_runs_root(repo: &Path) -> Result<PathBuf, StoreError> {
     let own = repo.join(".treebeam");
     let runs = runs_root(repo);
@@ -151,16 +153,16 @@ pub fn make_runs_root(repo: &Path) -> Result<PathBuf, StoreError> {
     Ok(runs)
 }
 
-/// When a run began, by the wall's clock: the time on its journal's first line, if that can be read.
+/// Returns the start of a run: the time on its journal's first line, if that can be read.
 #[must_use]
 pub fn run_start_time(run: &RunDir) -> Option<Timestamp> {
     journal::first_line_time(&run.journal_path())
 }
 
-/// The runs below this folder, the oldest first: by the time on their journal's first line, then by name.
+/// Lists the runs below a folder, sorted by the time on their journal's first line, then by name.
 ///
 /// # Errors
-/// When the folder cannot be listed; one that is missing has no runs.
+/// When the folder cannot be listed. A missing folder has no runs.
 pub fn list_runs(root: &Path) -> Result<Vec<RunId>, StoreError> {
     let entries = match fs::read_dir(root) {
         Ok(entries) => entries,

@@ -1,11 +1,11 @@
-//! One runner at a time: a lock of the operating system on `run.lock`, and beside it a note for
-//! people and other machines. A lock that is held decides everything. Where it is free and a note
-//! is left behind, `takeover_rule` says whether the run may be taken. Whoever has the run looks
-//! again before each write whether it still has it.
+//! Keeps a run to one process at a time, with an operating-system lock on `run.lock`. Beside it a
+//! note informs people and other machines. A held lock always excludes. If the lock is free but a
+//! note is left, [`mod@takeover_rule`] decides whether the run may be taken. The owner checks
+//! before each write that it still has the run.
 //!
-//! The steps are types: `LockedRun` has the lock, `AnnouncedRun` has said so with a new epoch,
-//! `Lease` has the journal too and a heart that beats. Only a lease takes its note away: whatever
-//! ends before leaves it for the next one to see.
+//! The steps are types: [`LockedRun`] holds the lock, [`AnnouncedRun`] has written a note with a
+//! new epoch, [`Lease`] also has the journal and a heartbeat. Only a lease removes its note: a
+//! process that ends earlier leaves it for the next one to see.
 
 mod heartbeat;
 mod lock_note;
@@ -32,25 +32,25 @@ use std::time::{Duration, Instant};
 use takeover_rule::{LocalMachine, OwnerState, TakeoverVerdict};
 use treebeam_core::event::{Event, TakeoverReason};
 
-/// How often the lock of a living owner is tried, and how long after each time.
+/// Number of tries for the lock of a living owner, with the interval between two tries.
 const MAX_LOCK_TRIES: u32 = 5;
 const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(10);
-/// How long a lock is waited for whose owner is not alive: after a kill, a child of the dead process may hold it until the
-/// child becomes another program.
+/// The longest wait for a lock whose owner is dead: after a kill, a child of the dead process may
+/// hold it until the child has executed another program.
 const ORPHANED_LOCK_PATIENCE: Duration = Duration::from_secs(3);
 
-/// The most waiting questions that a note names.
+/// The most waiting questions that a note lists.
 const MAX_WAITING_QUESTIONS: usize = 8;
 
-/// How long the owner of a run may be silent on another machine, unless the user says otherwise.
+/// Silence after which an owner on another machine counts as dead, unless the user sets another.
 pub const DEFAULT_STALE_AFTER: Duration = Duration::from_mins(10);
 
-/// What the user says about a run that somebody may have.
+/// The user's choices on a run that another process may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunClaim {
-    /// Whether to take it from a process on another machine that may be alive; and what [`ForcePolicy`] says.
+    /// Policy on taking the run from a possibly living process elsewhere; see [`ForcePolicy`].
     pub force: ForcePolicy,
-    /// How long a process on another machine may be silent before it counts as dead.
+    /// Silence after which a process on another machine counts as dead.
     pub stale_after: Duration,
 }
 
@@ -60,18 +60,18 @@ impl From<ForcePolicy> for RunClaim {
     }
 }
 
-/// The lock, until it is dropped.
+/// A held lock, released on drop.
 #[derive(Debug)]
 struct RunLock(File);
 
 impl Drop for RunLock {
     fn drop(&mut self) {
-        // Closing the file would do, were there no child that holds it between its fork and its exec.
+        // Closing the file is not enough: a child may hold it between its fork and its exec.
         drop(self.0.unlock());
     }
 }
 
-/// A run whose lock this process has. Nobody has been told.
+/// A run whose lock this process holds, without a note of its own yet.
 #[derive(Debug)]
 pub(super) struct LockedRun {
     run: RunDir,
@@ -80,7 +80,7 @@ pub(super) struct LockedRun {
     takeover: Option<TakeoverReason>,
 }
 
-/// A run that this process has said to have.
+/// A run that this process has announced as its own in the note.
 #[derive(Debug)]
 pub(super) struct AnnouncedRun {
     run: RunDir,
@@ -88,7 +88,7 @@ pub(super) struct AnnouncedRun {
     me: LockHolder,
 }
 
-/// The right to run a run, as long as it lives.
+/// The right to run a run, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Lease {
     heart: Option<HeartbeatThread>,
@@ -97,7 +97,7 @@ pub(super) struct Lease {
 }
 
 impl LockedRun {
-    /// Takes the lock, if nobody has it who may be alive.
+    /// Takes the lock, unless a process that may be alive has the run.
     pub(super) fn take_lock(run: &RunDir, claim: RunClaim) -> Result<Self, StoreError> {
         let lock = take_run_lock(run)?;
         let note = LockNote::try_read(run)?;
@@ -116,29 +116,30 @@ impl LockedRun {
         Ok(Self { run: run.clone(), lock, note, takeover: over })
     }
 
-    /// What this leaves in the journal, if the process before did not leave cleanly.
+    /// Returns the event that records this takeover, if the previous owner did not leave cleanly.
     pub(super) fn takeover_event(&self) -> Option<Event> {
         let from = self.holder().map(LockHolder::to_runner);
         self.takeover.map(|because| Event::LockTakenOver { from, because, at: Timestamp::now() })
     }
 
-    /// Whether the process before may still be writing: nobody here can ask it, and its lock does not reach us.
+    /// Returns true if the previous owner may still be writing: it is on another machine, where its
+    /// lock and its process are out of sight.
     pub(super) fn has_possible_writer(&self) -> bool {
         matches!(self.takeover, Some(TakeoverReason::HeartbeatStale | TakeoverReason::Forced))
     }
 
-    /// The epoch after this one, and after the one that the note has.
+    /// Returns the next epoch after this one and after that of the note.
     pub(super) fn epoch_after(&self, epoch: u64) -> u64 {
         epoch.max(self.holder().map_or(0, |holder| holder.epoch)) + 1
     }
 
-    /// Says that this process has the run. From here on, one that had it before notices before its next write.
+    /// Writes this process into the note. A previous owner notices it before its next write.
     pub(super) fn announce(self, epoch: u64) -> Result<AnnouncedRun, StoreError> {
         let me = LockHolder::this_process(epoch);
         if self.note != LockNote::Missing {
             me.write_note(&self.run)?;
         } else if !me.create_note(&self.run)? {
-            // One whose lock does not reach us was faster.
+            // Another process, whose lock is not visible here, was faster.
             return Err(locked_error(
                 &self.run,
                 describe_living_owner(&LockNote::read(&self.run)),
@@ -157,7 +158,7 @@ impl LockedRun {
 }
 
 impl AnnouncedRun {
-    /// The epoch, raised where another process has used it by now: one that took the run at the same time.
+    /// Raises the epoch above one that a concurrent takeover has used, and returns it.
     pub(super) fn raise_epoch_above(&mut self, epoch: u64) -> Result<u64, StoreError> {
         if epoch >= self.me.epoch {
             self.me.epoch = epoch + 1;
@@ -166,7 +167,7 @@ impl AnnouncedRun {
         Ok(self.me.epoch)
     }
 
-    /// Keeps the run, with this journal, for good.
+    /// Turns the announced run into a lease, with this journal.
     pub(super) fn into_lease(self, journal: &File) -> Result<Lease, StoreError> {
         let path = self.run.journal_path();
         let journal = os::file_id(journal).map_err(StoreError::io("look at", &path))?;
@@ -181,22 +182,22 @@ impl AnnouncedRun {
 }
 
 impl Lease {
-    /// Refuses if another process has the run now. What is lost once stays lost.
+    /// Refuses if another process has the run now. A lost run stays lost.
     pub(super) fn check_ownership(&self) -> Result<(), StoreError> {
         self.owned.check_ownership()
     }
 
-    /// The same question, for those who act beside the one that writes.
+    /// Returns a handle for ownership checks outside of the writer.
     pub(super) fn fence(&self) -> LeaseFence {
         LeaseFence(Arc::clone(&self.owned))
     }
 
-    /// The board on which waiting questions are put up.
+    /// Returns the handle for publishing questions that wait.
     pub(super) fn wait_board(&self) -> WaitBoard {
         WaitBoard(Arc::clone(&self.owned))
     }
 
-    /// Puts another file of the same content in the journal's place. Checks of the ownership wait meanwhile.
+    /// Replaces the journal with another file of the same content. Ownership checks wait meanwhile.
     pub(super) fn replace_journal<'a>(
         &self,
         put: impl FnOnce() -> Result<&'a File, StoreError>,
@@ -207,7 +208,7 @@ impl Lease {
         Ok(())
     }
 
-    /// Something has happened that others should see soon.
+    /// Requests an early heartbeat because something has happened that others should see soon.
     pub(super) fn beat_soon(&self) {
         if let Some(heart) = &self.heart {
             heart.beat_soon();
@@ -220,13 +221,13 @@ impl Drop for Lease {
         drop(self.heart.take());
         let LeaseState { run, me, .. } = &*self.owned;
         if matches!(LockNote::read(run), LockNote::Readable(holder) if holder.is_same_opening(me)) {
-            // If it stays, the next one says that it took the run from a dead process: true enough.
+            // If the note stays, the next owner records a takeover, which is true enough.
             drop(remove_file(run.lock_note_path()));
         }
     }
 }
 
-/// Whether a run is still ours, for as long as anybody wants to know. It keeps nobody out.
+/// Handle that checks whether this process still has a run. It holds no lock.
 #[derive(Clone, Debug)]
 pub struct LeaseFence(Arc<LeaseState>);
 
@@ -234,24 +235,24 @@ impl LeaseFence {
     /// Refuses if another process has the run now.
     ///
     /// # Errors
-    /// Where the lease was lost or cannot be read.
+    /// If the lease was lost or cannot be read.
     pub fn check_ownership(&self) -> Result<(), StoreError> {
         self.0.check_ownership()
     }
 }
 
-/// Tells other processes, in the note of this run's owner, which questions wait.
+/// Publishes the questions that wait in the owner's note, for other processes.
 #[derive(Clone, Debug)]
 pub struct WaitBoard(Arc<LeaseState>);
 
 impl WaitBoard {
-    /// Puts up that the question of this number waits, in place of what is there of it.
+    /// Publishes a waiting question under its number, replacing an earlier one of that number.
     pub fn add_question(&self, id: u64, question: WaitingQuestion) {
         self.0.lock_waits().insert(id, question);
         self.0.write_heartbeat();
     }
 
-    /// Takes down the question of this number.
+    /// Removes the question of this number.
     pub fn remove_question(&self, id: u64) {
         let taken = self.0.lock_waits().remove(&id);
         if taken.is_some() {
@@ -260,24 +261,24 @@ impl WaitBoard {
     }
 }
 
-/// What a lease and its heart know.
+/// State that a lease shares with its heartbeat and its fences.
 #[derive(Debug)]
 struct LeaseState {
     run: RunDir,
     me: LockHolder,
     journal: Mutex<os::FileId>,
-    /// Why the run is not ours any more, once it is not.
+    /// Set once the run is lost.
     lost: OnceLock<RunLoss>,
-    /// The questions that wait, by number.
+    /// The waiting questions, by number.
     waits: Mutex<BTreeMap<u64, WaitingQuestion>>,
 }
 
 /// How a run was lost.
 #[derive(Debug)]
 enum RunLoss {
-    /// Another process has it, and which.
+    /// Another process, described here, has the run.
     TakenBy(String),
-    /// Another file has the name of its journal, and why that is no takeover.
+    /// Another file has the journal's name, without a takeover; with the reason.
     JournalReplaced(String),
 }
 
@@ -305,8 +306,8 @@ impl LeaseState {
         }
     }
 
-    /// How the run was lost, if it was. A note may be gone, damaged or written over by one that is late; whoever took the
-    /// run from a process that may still write has also put another journal in the place of this one.
+    /// Returns how the run was lost, if it was. The note alone may be missing, damaged or
+    /// overwritten late; a takeover from a possible writer also replaces the journal.
     fn find_loss(&self) -> Result<Option<RunLoss>, StoreError> {
         let (newer, same) = match &LockNote::read(&self.run) {
             LockNote::Readable(holder) => (
@@ -327,7 +328,7 @@ impl LeaseState {
                 Some(RunLoss::TakenBy("another process".to_owned()))
             }
             Ok(_) => Some(RunLoss::JournalReplaced("another file has its name".to_owned())),
-            // The one who writes puts it back before the next line.
+            // The writer puts the journal back before the next line.
             Err(error) if error.kind() == ErrorKind::NotFound && self.run.root().is_dir() => None,
             Err(error) => match UnusableFile::in_error(&error) {
                 Some(why) => Some(RunLoss::JournalReplaced(why.to_string())),
@@ -348,7 +349,7 @@ impl LeaseState {
     }
 }
 
-/// Who runs the run, if its note is there and can be read. The process may be gone.
+/// Returns the owner that the note names, if the note can be read. That process may be gone.
 #[must_use]
 pub fn find_holder(run: &RunDir) -> Option<LockHolder> {
     match LockNote::read(run) {
@@ -357,7 +358,7 @@ pub fn find_holder(run: &RunDir) -> Option<LockHolder> {
     }
 }
 
-/// Who runs the run at this moment, in words; nobody if its lock is free.
+/// Describes the process that runs the run at this moment; none if the lock is free.
 #[must_use]
 pub fn describe_owner(run: &RunDir) -> Option<String> {
     let lock = record_file::open_record(&run.lock_path(), RecordKind::Lock).ok()?;
@@ -367,18 +368,18 @@ pub fn describe_owner(run: &RunDir) -> Option<String> {
     }
 }
 
-/// Whether somebody runs a run at this moment, here or on another machine.
+/// Presence of a process that runs a run, on this or another machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunPresence {
-    /// Nobody does.
+    /// No process runs the run.
     Nobody,
-    /// Somebody has just come, and has not said who.
+    /// A process has just taken the lock, and has not written its note yet.
     Arriving,
-    /// This process does.
+    /// The process of this note runs the run.
     Owner(LockHolder),
 }
 
-/// Who runs the run at this moment. A process of another machine counts as long as its heartbeat is fresh.
+/// Returns the process that runs the run now; on another machine, while its heartbeat is fresh.
 #[must_use]
 pub fn run_presence(run: &RunDir) -> RunPresence {
     let lock = record_file::open_record(&run.lock_path(), RecordKind::Lock).map(|file| match file
@@ -391,7 +392,7 @@ pub fn run_presence(run: &RunDir) -> RunPresence {
     let found = owner_state(&note);
     match (note, lock.unwrap_or(false)) {
         (LockNote::Readable(holder), true) => {
-            // Where processes cannot be asked for, the one with the lock is the one that wrote the note.
+            // If process states are unknown, the lock's holder is taken for the note's writer.
             let asked = os::process_state(holder.pid) != ProcessState::Unknown;
             let left = asked && found == OwnerState::Dead;
             if left { RunPresence::Arriving } else { RunPresence::Owner(holder) }
@@ -433,7 +434,7 @@ fn take_run_lock(run: &RunDir) -> Result<RunLock, StoreError> {
     }
 }
 
-/// How long a lock that is held is waited for, by its note. A process that only reads who runs the run holds it for a moment.
+/// Returns how long to wait for a held lock. Looking up the owner holds it for a moment, too.
 fn lock_patience(note: &LockNote) -> Duration {
     match owner_state(note) {
         OwnerState::Left | OwnerState::Dead => ORPHANED_LOCK_PATIENCE,
@@ -454,7 +455,7 @@ fn locked_error(run: &RunDir, holder: String, owner: OwnerLocation) -> StoreErro
     StoreError::Locked { path: run.root().to_owned(), holder, owner }
 }
 
-/// Who is alive, in words. A note of a dead process is not yet that of the one that has the lock.
+/// Describes the owner; the note of a dead process is not that of the lock's holder.
 fn describe_living_owner(note: &LockNote) -> String {
     match note {
         LockNote::Readable(holder) if owner_state(note) != OwnerState::Dead => holder.to_string(),
@@ -464,7 +465,7 @@ fn describe_living_owner(note: &LockNote) -> String {
     }
 }
 
-/// Who may be alive on another machine, in words.
+/// Describes an owner on another machine that may be alive.
 fn describe_remote_owner(note: &LockNote, standing: OwnerState, stale_after: Duration) -> String {
     let silence = match standing {
         OwnerState::Elsewhere(silence) => silence.as_secs(),

@@ -1,17 +1,23 @@
-//! A run on disk: the journal that is the truth, the manifest that is a short cut to it, the lease that says whose it is.
-//! Nothing here decides anything about the search; it only keeps what was decided.
+//! A run on disk: its journal, the manifest as a short cut to it, and the lease that gives it to
+//! one process. Decides nothing about the search; it only stores what was decided.
 //!
 //! # Layout
-//! [`layout`] names the files, [`opening`] creates and opens runs, `loading` makes a state of what
-//! is on disk, [`journal`] appends and reads events, [`manifest`] writes and reads the whole state,
-//! [`lease`] keeps a second runner out and lets go of a lost run, [`files`] are the run's other
-//! files, [`fence`] keeps one that has lost its run from everything else, [`removal`] takes whole
-//! runs away and finds what was never finished. [`run_follower`] keeps up with a run that another
-//! process runs, [`inbox`] is how other processes talk to the one that runs a run. [`record_file`]
-//! is the door to all files of a run, `journal_guard` notices a journal that is damaged while its
-//! run goes on, [`journal_chain`] is how far lines are chained. `manifest_check` compares journal
-//! and manifest, `unnamed_run` is a run that is being made, `disk_format` owns the shapes on disk
-//! and their versions, `atomic_file` the order of writing, syncing and renaming.
+//! - Files: [`layout`] names them, [`mod@files`] reads and writes those of a run, [`record_file`]
+//!   opens them safely, [`atomic_file`] writes them whole, [`mod@artifact_copies`] finds copies of
+//!   artifacts.
+//! - Record: [`journal`] appends and reads events, [`manifest`] writes and reads the whole state,
+//!   [`mod@disk_format`] has their formats and versions, [`transition`] lists every step that
+//!   changes the disk.
+//! - Runs: [`opening`] creates and opens them, [`mod@loading`] builds the state from disk,
+//!   [`mod@open_note`] tells how a run was opened, [`mod@unnamed_run`] handles a run that is being
+//!   made, [`run_follower`] follows one that another process runs, [`removal`] removes runs and
+//!   finds unfinished ones.
+//! - Ownership: [`lease`] keeps a second process out, [`fence`] stops one that has lost its run.
+//! - Checks: [`mod@journal_guard`] notices damage of a journal while its run goes on,
+//!   [`journal_chain`] surveys its digests, [`mod@manifest_check`] compares it with the manifest,
+//!   [`mod@recorded_digests`] reads the digests of recorded files, [`probe`] tests a folder.
+//! - User's files: [`inbox`] carries messages to a run, [`user_state`] keeps the secret that signs
+//!   them, [`ideas_dir`] writes ideas, [`input`] and [`env_file`] read what the user provides.
 
 mod artifact_copies;
 pub mod atomic_file;

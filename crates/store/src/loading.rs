@@ -1,5 +1,5 @@
-//! What is on disk, as a state: the newest good manifest, then the journal from there on. What contradicts itself is
-//! refused. Nothing is written here.
+//! Builds a run's state from disk: the newest good manifest, then the journal from there on.
+//! Refuses contradictions, and writes nothing.
 
 use super::error::StoreError;
 use super::journal::{AppendPoint, JournalEnd, JournalReader};
@@ -12,22 +12,22 @@ use std::path::{Path, PathBuf};
 use treebeam_core::event::Event;
 use treebeam_core::state::{State, StateError};
 
-/// The manifest on disk.
+/// Facts about the manifest on disk.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ManifestOnDisk {
-    /// The event that it covers; 0 without one.
+    /// Number of the last event that the manifest covers; 0 without one.
     pub(super) seq: u64,
     pub(super) bytes: u64,
-    /// How long the journal was.
+    /// Length of the journal when the manifest was written.
     pub(super) journal_length: u64,
     pub(super) present: ManifestCondition,
 }
 
-/// What is on disk.
+/// A run as it was loaded from disk.
 pub(super) struct LoadedRun {
     pub(super) state: State,
     pub(super) tip: AppendPoint,
-    /// The highest that was seen.
+    /// The highest epoch that was seen.
     pub(super) epoch: u64,
     pub(super) starts_at: u64,
     pub(super) checkpoint: ManifestOnDisk,
@@ -36,12 +36,12 @@ pub(super) struct LoadedRun {
     pub(super) stats: OpenStats,
 }
 
-/// What a run goes on with.
+/// The source from which a run is continued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RunSource {
     /// The journal reaches at least as far as the manifest.
     Journal,
-    /// It does not, and the manifest is to do.
+    /// The manifest alone: the journal does not reach as far, and the user forces it.
     ManifestAlone,
 }
 
@@ -53,7 +53,7 @@ struct ManifestBase {
     present: ManifestCondition,
 }
 
-/// Reads a run.
+/// Loads a run from its manifest and journal.
 pub(super) fn load_run(run: &RunDir, force: ForcePolicy) -> Result<LoadedRun, StoreError> {
     let mut notes = Vec::new();
     let path = run.journal_path();
@@ -81,14 +81,14 @@ pub(super) fn load_run(run: &RunDir, force: ForcePolicy) -> Result<LoadedRun, St
     }))
 }
 
-/// The newest manifest that is damaged, and what is wrong with it.
+/// Returns the path and the damage of the newest damaged manifest.
 fn find_damaged_manifest(notes: &[OpenNote]) -> Option<(&PathBuf, &String)> {
     notes.iter().find_map(|note| {
         if let OpenNote::Damaged { path, why } = note { Some((path, why)) } else { None }
     })
 }
 
-/// The manifest of this name, or a note on what is wrong with it.
+/// Loads the manifest at a path, or adds a note on its damage.
 fn load_manifest(
     path: &Path,
     present: ManifestCondition,
@@ -108,7 +108,7 @@ fn load_manifest(
     }
 }
 
-/// Reads a run from its journal alone.
+/// Loads a run from its journal alone.
 pub(super) fn load_from_journal(
     path: &Path,
     notes: Vec<OpenNote>,
@@ -169,7 +169,7 @@ fn load_from_manifest(
     }
 }
 
-/// The state of a manifest and of the journal after it. None: the journal knows nothing of what that manifest says.
+/// Loads a manifest and the journal after it. None if the journal overrules the manifest.
 fn load_from_both(
     path: &Path,
     base: ManifestBase,
@@ -204,17 +204,17 @@ fn load_from_both(
     replay_rest(reader, loaded).map(Some)
 }
 
-/// Where a manifest's event stands in the journal.
+/// Position of a manifest's event in the journal.
 enum EventPosition {
-    /// Here: it was read, and what follows was not.
+    /// The event was found; the reader stands after it.
     At(Box<JournalReader>),
-    /// After its end.
+    /// The event is after the journal's end.
     Beyond,
-    /// Where it stood, there is one of a later owner: the manifest's owner had lost the run.
+    /// The position holds an event of a later owner: the manifest's owner had lost the run.
     Overruled,
 }
 
-/// Finds a manifest's event: where the manifest says, or else from the journal's beginning on.
+/// Finds a manifest's event: at the manifest's offset, or else from the journal's start.
 fn find_event(path: &Path, mark: JournalMark) -> Result<EventPosition, StoreError> {
     if let Some(at) = mark.journal_line_at
         && let Ok(mut reader) = JournalReader::open_at(path, at)
@@ -237,12 +237,12 @@ fn find_event(path: &Path, mark: JournalMark) -> Result<EventPosition, StoreErro
         let Some(record) = reader.next_record()? else { return Ok(EventPosition::Beyond) };
         last = record;
     }
-    // A manifest of version 1 knows no epoch, and its time knew no takeover.
+    // A manifest of version 1 has no epoch, and there were no takeovers at its time.
     let overruled = last.epoch > mark.epoch && mark.epoch > 0;
     Ok(if overruled { EventPosition::Overruled } else { EventPosition::At(reader.into()) })
 }
 
-/// A journal that begins after the manifest's event may begin only right after it.
+/// Checks a journal that begins after the manifest's event: it must begin right after it.
 fn check_journal_start(
     path: &Path,
     reader: &JournalReader,
@@ -264,7 +264,7 @@ fn last_event_number(path: &Path) -> Result<u64, StoreError> {
     Ok(reader.last_position().map_or(0, |(seq, _)| seq))
 }
 
-/// Applies the rest of the journal.
+/// Applies the rest of the journal to a loaded run.
 fn replay_rest(mut reader: JournalReader, mut loaded: LoadedRun) -> Result<LoadedRun, StoreError> {
     while let Some(record) = reader.next_record()? {
         loaded.state.apply(&record.event).map_err(|source| StoreError::Contradiction {

@@ -1,5 +1,5 @@
-//! `manifest.json`: the whole state at one point of the journal, so that opening a run need not read all of it.
-//! A short cut, never the truth: one that is damaged is passed over.
+//! Writes and reads `manifest.json`: the whole state at one point of the journal. With it, opening
+//! a run need not read the whole journal. A short cut, never the truth: a damaged one is skipped.
 
 use super::atomic_file;
 use super::disk_format::document;
@@ -12,26 +12,26 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use treebeam_core::facts::Facts;
 
-/// Where the journal stood when a manifest was written.
+/// Position of the journal when a manifest was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JournalMark {
     /// The last event that the manifest covers.
     pub seq: u64,
-    /// Which opening of the run wrote it.
+    /// The epoch in which the manifest was written.
     pub epoch: u64,
-    /// The first event of the journal: 1, unless the run had to go on from a manifest alone.
+    /// The first event of the journal: 1, unless the run was continued from a manifest alone.
     pub journal_starts_at: u64,
-    /// The byte at which that event's line begins, if it is in the journal.
+    /// Offset of the line of the event `seq`, if it is in the journal.
     pub journal_line_at: Option<u64>,
 }
 
-/// Why a manifest cannot be used.
+/// The reason why a manifest cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ManifestError {
-    /// It is not what was written.
+    /// The manifest is not what was written.
     #[error("{0}")]
     Damaged(String),
-    /// It was written by a newer treebeam.
+    /// The manifest was written by a newer treebeam.
     #[error("it has version {0}")]
     Newer(u64),
 }
@@ -39,27 +39,27 @@ pub enum ManifestError {
 /// Writes the manifest of these facts.
 ///
 /// # Errors
-/// When `to` does not take it.
+/// When `to` reports an error.
 pub fn encode_manifest(facts: &Facts, mark: JournalMark, to: impl Write) -> io::Result<()> {
     document::write_document(facts, mark, to)
 }
 
-/// The facts that a manifest of this or an older version holds. What can be derived from them is not believed.
+/// Parses a manifest of this version or an older one. Derived values are ignored.
 ///
 /// # Errors
-/// When it is damaged or of a newer version.
+/// When the manifest is damaged or of a newer version.
 pub fn decode_manifest(bytes: &[u8]) -> Result<(Facts, JournalMark), ManifestError> {
     document::read_document(bytes)
 }
 
-/// A manifest that was found.
+/// A manifest that was read from disk.
 pub(super) struct FoundManifest {
     pub(super) facts: Facts,
     pub(super) mark: JournalMark,
     pub(super) bytes: u64,
 }
 
-/// Reads a manifest file. None: there is no such file; a string: it is damaged, and why.
+/// Reads a manifest file. None if there is no such file; an inner error describes the damage.
 pub(super) fn read_manifest(
     path: &Path,
 ) -> Result<Option<Result<FoundManifest, String>>, StoreError> {
@@ -84,16 +84,16 @@ pub(super) fn read_manifest(
     }
 }
 
-/// Whether the manifest that is there may become the previous one.
+/// Condition of the manifest on disk, which decides whether it may become the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ManifestCondition {
-    /// It is good.
+    /// The manifest is good.
     Good,
-    /// There is none, or a damaged one.
+    /// The manifest is missing or damaged.
     Unusable,
 }
 
-/// Writes the manifest, keeps the one before, and says how long it is.
+/// Writes the manifest, keeps the previous one, and returns the length in bytes.
 pub(super) fn write_manifest(
     run: &RunDir,
     facts: &Facts,

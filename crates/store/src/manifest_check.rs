@@ -1,4 +1,4 @@
-//! Whether the two forms of a run's record agree: the manifest must be what the journal leads to, to the byte.
+//! Compares a run's manifest with its journal: it must be, to the byte, what the journal leads to.
 
 use super::disk_format::document;
 use super::error::StoreError;
@@ -10,7 +10,8 @@ use std::io;
 use treebeam_core::event::Event;
 use treebeam_core::state::State;
 
-/// What in the manifest is not what the journal leads to. A manifest that is missing or damaged says nothing here.
+/// Returns a description of the first difference between the manifest and the journal's state. A
+/// missing or damaged manifest gives none.
 ///
 /// # Errors
 /// When the journal is damaged, or a file cannot be read.

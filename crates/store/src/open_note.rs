@@ -1,41 +1,41 @@
-//! What a person should know about how a run was opened. Nothing here is an error: the run was opened.
+//! Notes for the user on how a run was opened. None of them is an error: the run was opened.
 
 use std::fmt;
 use std::path::PathBuf;
 use treebeam_core::event::{RunnerProcess, TakeoverReason};
 
-/// What a person should know about how a run was opened.
+/// A note for the user on how a run was opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OpenNote {
-    /// A manifest is not what was written.
+    /// A manifest is damaged.
     Damaged {
-        /// The file.
+        /// Path of the manifest.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Description of the damage.
         why: String,
     },
     /// The journal does not reach as far as the manifest.
     ManifestAlone {
-        /// Missing, or too short.
+        /// State of the journal: missing, or too short.
         journal_is: &'static str,
-        /// The manifest's event.
+        /// Number of the manifest's event.
         seq: u64,
     },
-    /// A manifest was written by a process that the run had been taken from.
+    /// A manifest was written by a process that had lost the run.
     Late {
-        /// The file.
+        /// Path of the manifest.
         path: PathBuf,
     },
     /// The run was taken from a process that did not leave cleanly.
     TakenOver {
-        /// Who that was, if it is known.
+        /// The previous owner, if known.
         from: Option<RunnerProcess>,
-        /// Why it could be taken.
+        /// The reason why the run could be taken.
         because: TakeoverReason,
     },
     /// The last line of the journal was not written whole.
     Torn {
-        /// Where it begins.
+        /// Offset of the line.
         at: u64,
     },
 }

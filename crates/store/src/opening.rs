@@ -1,5 +1,5 @@
-//! Creating and opening a run, to read it or to run it, and what one who runs it may write. What is on disk is made
-//! sense of in `loading`.
+//! Creates and opens runs, to read or to run them, and writes the record of a run that this process
+//! runs. The state is built from disk in `loading`.
 
 use super::atomic_file;
 use super::error::StoreError;
@@ -22,48 +22,48 @@ use treebeam_core::event::{Event, RunStarted};
 use treebeam_core::state::State;
 use treebeam_run::port::{CheckpointKind, Journal, JournalTip, PortError};
 
-/// The journal may grow by this much before a manifest is worth its while.
+/// Growth of the journal after which a new manifest is worth its cost.
 const MIN_CHECKPOINT_TAIL_BYTES: u64 = 64 * 1024;
-/// A process that has copied a journal to take its run over has recorded the takeover by then.
+/// Time for a process that has copied a journal to record the takeover of its run.
 const TAKEOVER_RECORD_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Whether to go on where only the user can know that nothing is lost: from a manifest whose journal is missing or too
-/// short, and with a run that a process on another machine may still have.
+/// Policy on continuing where only the user knows that nothing is lost: from a manifest whose
+/// journal is missing or short, and with a run that another machine's process may still have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ForcePolicy {
-    /// Refuse.
+    /// Refuse to continue.
     No,
-    /// Go on; an old journal is set aside, and the other process notices before its next write.
+    /// Continue; an old journal is set aside, and the other process notices before its next write.
     Yes,
 }
 
-/// How much opening a run cost.
+/// The cost of opening a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpenStats {
     /// Bytes of the manifest that was used.
     pub manifest_bytes: u64,
     /// Bytes of the journal that were read.
     pub journal_bytes_read: u64,
-    /// Events that were applied.
+    /// Number of events that were applied.
     pub events_replayed: u64,
 }
 
-/// A run that was opened to be read.
+/// A run that was opened for reading.
 #[derive(Debug)]
 pub struct OpenedRun {
-    /// Where it lies.
+    /// Directory of the run.
     pub run: RunDir,
-    /// Its state.
+    /// State of the run.
     pub state: State,
-    /// The last event.
+    /// Number of the last event.
     pub seq: u64,
-    /// What a person should know.
+    /// Notes for the user.
     pub notes: Vec<OpenNote>,
-    /// What it cost.
+    /// The cost of opening the run.
     pub stats: OpenStats,
 }
 
-/// Opens a run without a lock. Nothing is written; another process may go on writing.
+/// Opens a run for reading, without a lock. Writes nothing; another process may go on writing.
 ///
 /// # Errors
 /// When there is no run, or it is damaged.
@@ -72,7 +72,7 @@ pub fn open_to_read(run: &RunDir) -> Result<OpenedRun, StoreError> {
     Ok(OpenedRun { run: run.clone(), state, seq: tip.seq, notes, stats })
 }
 
-/// Replays a run's journal from its first event on, as if there were no manifest. Nothing is written.
+/// Replays a run's journal from its first event on, as if there were no manifest. Writes nothing.
 ///
 /// # Errors
 /// When there is no journal, it is damaged, or it does not begin with the start of the run.
@@ -94,20 +94,20 @@ pub struct RunStore {
     repair: JournalRepair,
 }
 
-/// What this process knows of damage to its journal.
+/// Damage of its journal that this process has noticed.
 #[derive(Debug, Default)]
 struct JournalRepair {
-    /// The journal was put back, and that is not on record.
+    /// The journal was put back, and that is not recorded yet.
     is_restored: bool,
-    /// The journal was cut or changed: it is left as it is.
+    /// The journal was cut or changed; it is left as it is.
     is_changed: bool,
-    /// Another file has its name.
+    /// Another file has the journal's name.
     is_replaced: bool,
 }
 
 impl JournalRepair {
-    /// Notes whether a journal that had lost its name was put back. One that was not is lost with this process: only the
-    /// manifest can keep what was recorded.
+    /// Notes the result of putting back a journal that had lost its name. After a failure the
+    /// journal is lost when this process ends: only the manifest can keep what was recorded.
     fn note_restoration(
         &mut self,
         path: PathBuf,
@@ -128,17 +128,17 @@ impl JournalRepair {
     }
 }
 
-/// How a process comes to a run.
+/// How a process comes to own a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RunEntry {
-    /// It has made it, and goes on in its first epoch.
+    /// The process made the run, and stays in its first epoch.
     Made,
-    /// It has found it.
+    /// The process found an existing run.
     Found,
 }
 
 impl RunStore {
-    /// Makes a run with its first event. It has its name only once that is on disk.
+    /// Creates a run with its first event. The directory gets its name once that is durable.
     ///
     /// # Errors
     /// When the name is taken, or the disk refuses.
@@ -160,10 +160,10 @@ impl RunStore {
             .map(|(store, state, _)| (store, state))
     }
 
-    /// Opens a run to go on with it, with what a person should know.
+    /// Opens a run to continue it, with notes for the user.
     ///
     /// # Errors
-    /// When another process runs it, there is no run, or it is damaged.
+    /// When another process runs the run, there is no run, or it is damaged.
     pub fn open_to_run(
         run: &RunDir,
         claim: impl Into<RunClaim>,
@@ -193,7 +193,7 @@ impl RunStore {
         };
         let mut announced = taken.announce(epoch)?;
         let mut journal = if company {
-            // What the other wrote before it could see the announcement counts; what it writes from here on does not.
+            // Writes before the announcement was visible count; later ones do not.
             loaded = load_run(run, claim.force)?;
             resume_journal_copy(run, announced.raise_epoch_above(loaded.epoch)?, &loaded)?
         } else {
@@ -213,39 +213,39 @@ impl RunStore {
         Ok((store, state, notes))
     }
 
-    /// Where the run lies.
+    /// Returns the directory of the run.
     #[must_use]
     pub fn run_dir(&self) -> &RunDir {
         &self.run
     }
 
-    /// Which opening of the run this is: what messages to its owner name.
+    /// Returns the number of this opening of the run, which messages to its owner name.
     #[must_use]
     pub fn epoch(&self) -> u64 {
         self.journal.epoch()
     }
 
-    /// What opening it left in the journal, if the process before did not leave cleanly.
+    /// Returns the takeover event of this opening, if the previous owner did not leave cleanly.
     #[must_use]
     pub fn takeover(&self) -> Option<&Event> {
         self.takeover.as_ref()
     }
 
-    /// Looks whether this process still has the run; to be asked before anything is written.
+    /// Checks that this process still has the run; to be called before each write.
     ///
     /// # Errors
-    /// When another process has taken it.
+    /// When another process has taken the run.
     pub fn check_ownership(&self) -> Result<(), StoreError> {
         self.lease.check_ownership()
     }
 
-    /// Tells those who act for this process whether it still has the run.
+    /// Returns a handle for ownership checks outside of this store.
     #[must_use]
     pub fn fence(&self) -> LeaseFence {
         self.lease.fence()
     }
 
-    /// The board that tells other processes which questions to agents wait.
+    /// Returns the handle for publishing which agent questions wait.
     #[must_use]
     pub fn wait_board(&self) -> WaitBoard {
         self.lease.wait_board()
@@ -295,7 +295,8 @@ impl RunStore {
         }
     }
 
-    /// Whether a process of another host has taken the run: it says so within this time of having copied the journal.
+    /// Returns true if a process of another host has taken the run. It waits as long as that
+    /// process may need to record the takeover after copying the journal.
     fn is_taken_over(&self) -> bool {
         thread::sleep(TAKEOVER_RECORD_PATIENCE);
         let note = lease::find_holder(&self.run);
@@ -359,7 +360,7 @@ impl Journal for RunStore {
     }
 }
 
-/// Turns a directory into a run, unless another one got the name first.
+/// Renames a directory to become a run, unless another run has the name.
 fn name_new_run(new: &RunDir, path: PathBuf) -> Result<(), StoreError> {
     let taken = [ErrorKind::AlreadyExists, ErrorKind::DirectoryNotEmpty];
     match fs::rename(new.root(), &path) {
@@ -379,7 +380,7 @@ fn fill_new_run(new: &RunDir, started: &RunStarted) -> Result<(), StoreError> {
     atomic_file::sync_dir(new.root()).map_err(StoreError::io("sync", new.root()))
 }
 
-/// The journal, to be gone on with by the only one who can write to it.
+/// Resumes the journal when no other process can write to it.
 fn resume_journal(
     run: &RunDir,
     epoch: u64,
@@ -391,7 +392,7 @@ fn resume_journal(
     }
 }
 
-/// The journal, to be gone on with where another may still be writing to it.
+/// Resumes a copy of the journal when another process may still be writing to the original.
 fn resume_journal_copy(
     run: &RunDir,
     epoch: u64,
@@ -403,7 +404,7 @@ fn resume_journal_copy(
     }
 }
 
-/// Puts a takeover on record, before anything else of its epoch.
+/// Records a takeover, before any other event of its epoch.
 fn record_takeover(
     event: &Event,
     journal: &mut JournalWriter,
@@ -419,7 +420,7 @@ fn record_takeover(
     Ok(())
 }
 
-/// Sets a journal aside that ends too early, and begins another.
+/// Sets aside a journal that ends too early, and creates another.
 fn start_new_journal(path: &Path, epoch: u64, seq: u64) -> Result<JournalWriter, StoreError> {
     if path.exists() {
         let aside = path.with_extension(format!("jsonl.before-{}", seq + 1));

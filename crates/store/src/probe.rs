@@ -1,15 +1,14 @@
-//! Whether a folder can hold runs: locks that exclude, renames that replace, and how much space is left. It leaves nothing
-//! behind.
+//! Tests whether a folder can hold runs (locks exclude, renames replace). Leaves nothing behind.
 
 use super::{atomic_file, os};
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Tries in a folder all that a run does with files: write, sync, lock, rename.
+/// Tries in a folder all file operations of a run: write, sync, lock, rename.
 ///
 /// # Errors
-/// What did not work.
+/// When one of these operations fails; the error names it.
 pub fn try_folder(folder: &Path) -> io::Result<()> {
     let named = |what: &str| {
         let what = what.to_owned();
@@ -25,7 +24,7 @@ pub fn try_folder(folder: &Path) -> io::Result<()> {
     atomic_file::sync_dir(folder).map_err(named("the folder cannot be synced"))
 }
 
-/// Whether a lock that is held keeps another one out.
+/// Checks that a held lock excludes a second one.
 fn check_lock_excludes(path: &Path) -> io::Result<()> {
     let (one, other) = (File::open(path)?, File::open(path)?);
     one.lock()?;
@@ -36,7 +35,7 @@ fn check_lock_excludes(path: &Path) -> io::Result<()> {
     }
 }
 
-/// The folder itself, or the nearest one above it that is there.
+/// Returns the folder itself, or its nearest ancestor that exists.
 #[must_use]
 pub fn nearest_folder(folder: &Path) -> PathBuf {
     folder.ancestors().find(|folder| folder.is_dir()).unwrap_or(folder).to_owned()

@@ -1,23 +1,23 @@
-//! The one door to the files of a run's record: a regular file, reached by no link, opened without waiting, of a length
-//! that is known to be bearable. A run directory can be copied, unpacked or written to by a candidate: a link to a device
-//! in the place of a file would be read without end, and opening a pipe would wait for ever.
-//! The content of a file is not looked at here.
+//! Opens the files of a run's record safely: regular files only, no links, no waiting, a size
+//! limit. A run directory may be copied, unpacked or written to by a candidate: a link to a device
+//! in place of a file would be read without end, and opening a pipe would wait forever. The content
+//! of a file is not interpreted here.
 
 use super::os;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read as _};
 use std::path::Path;
 
-/// A kind of file that a run directory holds, with the most bytes that such a file may have.
+/// A kind of file in a run directory, which determines the most bytes that such a file may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordKind {
-    /// `manifest.json` and the one before it.
+    /// The manifest: `manifest.json` and the previous one.
     Manifest,
-    /// `journal.jsonl`, which is read line by line.
+    /// The journal: `journal.jsonl`, which is read line by line.
     Journal,
-    /// A file that exists for its lock alone.
+    /// A file that exists only to be locked.
     Lock,
-    /// `run.lock.json`.
+    /// The owner's note: `run.lock.json`.
     LockNote,
     /// A file below `artifacts/`, or any other file that the record names with its digest.
     Artifact,
@@ -25,16 +25,16 @@ pub enum RecordKind {
     RecordedCall,
     /// A file below `inbox/`.
     InboxMessage,
-    /// `job.json`: the order of a sweep.
+    /// The order of a sweep: `job.json`.
     JobOrder,
-    /// `eval_result.json`: the outcome of a sweep.
+    /// The outcome of a sweep: `eval_result.json`.
     JobResult,
     /// Output of a test, a sweep or a job.
     Log,
 }
 
 impl RecordKind {
-    /// The most bytes that a file of this kind may have to be opened.
+    /// Returns the most bytes that a file of this kind may have to be opened.
     #[must_use]
     pub const fn max_bytes(self) -> u64 {
         match self {
@@ -50,7 +50,7 @@ impl RecordKind {
     }
 }
 
-/// The reason why something that has the name of a file is not opened as one.
+/// The reason why a directory entry is not opened as a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnusableFile {
     /// A symbolic link.
@@ -71,7 +71,7 @@ pub enum UnusableFile {
 }
 
 impl UnusableFile {
-    /// The reason in an error of this door; none where the system itself refused.
+    /// Returns the reason in an error of this module; none for an error of the system.
     #[must_use]
     pub fn in_error(error: &io::Error) -> Option<Self> {
         error.get_ref()?.downcast_ref().copied()
@@ -96,16 +96,16 @@ impl From<UnusableFile> for io::Error {
     }
 }
 
-/// Whether a symbolic link in the place of a file is followed.
+/// Policy on a symbolic link in the place of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LinkPolicy {
-    /// The user chose it.
+    /// Follow the link: the user chose it.
     Follow,
-    /// No program of ours puts one there.
+    /// Refuse the link: treebeam never puts one there.
     Refuse,
 }
 
-/// Opens a regular file without waiting for anything, whatever has its name.
+/// Opens a regular file; never waits, even if the name is that of a pipe.
 pub(crate) fn open_regular(
     options: &mut OpenOptions,
     path: &Path,
@@ -120,7 +120,7 @@ pub(crate) fn open_regular(
     }
 }
 
-/// The reason of a refusal by the system, where it is the kind of the entry that is there.
+/// Returns the reason why the system refused, if it is the kind of the directory entry.
 fn refusal_reason(path: &Path, links: LinkPolicy) -> Option<io::Error> {
     let found = match links {
         LinkPolicy::Follow => fs::metadata(path),
@@ -140,18 +140,18 @@ pub(crate) fn open_record_with(
     if found.len() > limit { Err(UnusableFile::TooLong { limit }.into()) } else { Ok(file) }
 }
 
-/// Opens a file of a run to read it.
+/// Opens a file of a run for reading.
 ///
 /// # Errors
-/// When it is missing, cannot be opened, or is [unusable](UnusableFile).
+/// When the file is missing, cannot be opened, or is [unusable](UnusableFile).
 pub fn open_record(path: &Path, kind: RecordKind) -> io::Result<File> {
     open_record_with(File::options().read(true), path, kind)
 }
 
-/// Opens the file of a lock, which is made where it is missing.
+/// Opens a lock file, which is created if it is missing.
 ///
 /// # Errors
-/// Where it is no regular file or cannot be opened.
+/// If the path is not a regular file or cannot be opened.
 pub fn open_lock(path: &Path) -> io::Result<File> {
     let mut options = File::options();
     open_record_with(options.create(true).write(true).truncate(false), path, RecordKind::Lock)
@@ -160,7 +160,7 @@ pub fn open_lock(path: &Path) -> io::Result<File> {
 /// Reads a whole file of a run.
 ///
 /// # Errors
-/// As [`open_record`]; and when it grows beyond the limit of its kind while it is read.
+/// As [`open_record`]; and when the file grows beyond the limit of its kind while it is read.
 pub fn read_record(path: &Path, kind: RecordKind) -> io::Result<Vec<u8>> {
     read_to_limit(open_record(path, kind)?, kind.max_bytes())
 }
@@ -168,14 +168,14 @@ pub fn read_record(path: &Path, kind: RecordKind) -> io::Result<Vec<u8>> {
 /// Reads the rest of a file that may have at most this many bytes.
 ///
 /// # Errors
-/// Where the file is longer than its limit or cannot be read.
+/// If the file is longer than its limit or cannot be read.
 pub fn read_to_limit(file: File, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit { Err(UnusableFile::TooLong { limit }.into()) } else { Ok(bytes) }
 }
 
-/// Writes a file of a run in place, over what it has. Not for files that a reader must see whole.
+/// Overwrites a file of a run in place. Not for files that a reader must see whole.
 pub(crate) fn overwrite_record(path: &Path, kind: RecordKind, bytes: &[u8]) -> io::Result<()> {
     use std::io::Write as _;
     let mut file =
@@ -186,7 +186,7 @@ pub(crate) fn overwrite_record(path: &Path, kind: RecordKind, bytes: &[u8]) -> i
     file.write_all(bytes)
 }
 
-/// Whether an entry of this name is there that can be meant as a file: anything but a folder, links included.
+/// Returns true if a possible file of this name exists: anything but a folder, links included.
 #[must_use]
 pub fn has_file(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| !found.is_dir())

@@ -1,4 +1,4 @@
-//! The digests of the files that a run's steps have written, as its journal has them.
+//! Reads the digests of the files that a run's steps have written from its journal.
 
 use super::error::StoreError;
 use super::journal::JournalReader;
@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 use treebeam_core::event::Event;
 use treebeam_core::id::{RunPath, Sha256};
 
-/// The digests of files that a journal has.
+/// The recorded digests of a journal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordedDigests {
     /// The last recorded digest of each path.
     pub by_path: BTreeMap<RunPath, Sha256>,
-    /// Whether the journal goes back to the run's first event. One that was begun anew does not.
+    /// True if the journal goes back to the run's first event, false if it was begun anew.
     pub from_the_start: bool,
 }
 

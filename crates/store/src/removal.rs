@@ -1,8 +1,8 @@
-//! Taking a whole run away, and finding what runs left unfinished: directories that never became runs, files that were
-//! never renamed. What a run has in the user's repository is not known here.
+//! Removes whole runs, and finds unfinished ones: directories never named, files never renamed.
+//! Does not touch what a run has in the user's repository.
 //!
-//! A run that is to go first loses its name, at one blow: from then on it is no run, and whatever is cut off leaves a
-//! folder whose own name says what is still to be done.
+//! Removal begins with one atomic rename, after which the directory is no run any more. If the
+//! removal is then cut off, the name of the remaining folder says that it has to go.
 
 use super::atomic_file::{self, UNFINISHED_PREFIX};
 use super::error::StoreError;
@@ -17,52 +17,52 @@ use std::time::Duration;
 use treebeam_core::id::RunId;
 use treebeam_core::path::{EVAL_RESULT_FILE, RESULTS_CSV};
 
-/// How the name of a directory begins that was a run and is to go.
+/// Name prefix of a directory that was a run and is to be removed.
 const REMOVED_PREFIX: &str = ".gone-";
-/// A process that makes a run has made it by then.
+/// Time after which a process that creates a run has finished.
 const RUN_CREATION_LIMIT: Duration = Duration::from_mins(1);
-/// How deep a directory is measured.
+/// How many levels of a directory are measured.
 const MAX_MEASURED_DEPTH: u32 = 64;
 
-/// A run that has lost its name.
+/// A run whose directory was renamed away.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemovedRun {
-    /// The name that its directory had.
+    /// The name that the run's directory had.
     pub name: RunId,
-    /// What is left of it.
+    /// Path of what is left of the run.
     pub path: PathBuf,
 }
 
-/// Something in the folder of all runs that never became a run.
+/// An entry in the folder of all runs that never became a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnfinishedRun {
-    /// Where it lies.
+    /// Path of the entry.
     pub path: PathBuf,
-    /// Whether its maker may still be at it.
+    /// True if the entry's maker may still be working on it.
     pub is_in_progress: bool,
 }
 
-/// Who was making something.
+/// The process that made an unfinished entry.
 #[derive(Clone, Copy)]
 enum RunMaker {
     Process(u32),
     Unnamed,
 }
 
-/// A run that is to go, and that nobody else can run meanwhile.
+/// A run that is about to be removed, locked against other processes.
 #[derive(Debug)]
 pub struct RunRemoval {
-    /// The name that its directory has.
+    /// The name of the run's directory.
     pub name: RunId,
     run: RunDir,
     above: PathBuf,
     taken: LockedRun,
 }
 
-/// Takes a run that is to go, if nobody runs it.
+/// Locks a run for removal, unless a process runs it.
 ///
 /// # Errors
-/// When another process runs it, or it cannot have been a run by its name.
+/// When another process runs it, or its name cannot be that of a run.
 pub fn begin_removal(run: &RunDir, claim: impl Into<RunClaim>) -> Result<RunRemoval, StoreError> {
     let name = run.root().file_name().and_then(OsStr::to_str).and_then(|name| name.parse().ok());
     let (Some(name), Some(above)) = (name, run.root().parent()) else {
@@ -73,7 +73,7 @@ pub fn begin_removal(run: &RunDir, claim: impl Into<RunClaim>) -> Result<RunRemo
 }
 
 impl RunRemoval {
-    /// Takes its name from it.
+    /// Renames the run's directory away.
     ///
     /// # Errors
     /// When the disk refuses.
@@ -82,7 +82,7 @@ impl RunRemoval {
         let path = free_removed_path(&above, &name);
         let mut renamed = fs::rename(run.root(), &path);
         if matches!(&renamed, Err(error) if error.kind() == ErrorKind::PermissionDenied) {
-            // Some systems rename no folder in which a file is open, and here that is the lock.
+            // Some systems rename no folder in which a file is open, and the lock is such a file.
             drop(taken);
             renamed = fs::rename(run.root(), &path);
         }
@@ -92,7 +92,7 @@ impl RunRemoval {
     }
 }
 
-/// A run of that name may have gone before, and not wholly.
+/// Returns a free path to rename a run to: an earlier run of that name may be removed only in part.
 fn free_removed_path(above: &Path, name: &RunId) -> PathBuf {
     let mut path = above.join(format!("{REMOVED_PREFIX}{name}"));
     let mut number = 2;
@@ -103,7 +103,7 @@ fn free_removed_path(above: &Path, name: &RunId) -> PathBuf {
     path
 }
 
-/// The runs below this folder that have lost their names and are still there.
+/// Lists the runs below a folder that were renamed away and are still there.
 ///
 /// # Errors
 /// When the folder cannot be listed.
@@ -119,7 +119,7 @@ pub fn list_removed_runs(runs_root: &Path) -> Result<Vec<RemovedRun>, StoreError
     Ok(found)
 }
 
-/// What lies below this folder and never became a run: its maker died, or is at it.
+/// Lists the entries below a folder that never became runs: their maker died, or is still working.
 ///
 /// # Errors
 /// When the folder cannot be listed.
@@ -134,13 +134,13 @@ pub fn list_unfinished_runs(runs_root: &Path) -> Result<Vec<UnfinishedRun>, Stor
     Ok(found)
 }
 
-/// Who makes what has this name, if it is one of ours: a run in the making, or a file on trial.
+/// Returns the maker of an entry named by treebeam: an unfinished run or a temporary file.
 fn parse_maker(entry: &DirEntry) -> Option<RunMaker> {
     let name = entry.file_name();
     let rest = name.to_str()?.strip_prefix(UNFINISHED_PREFIX)?;
     if entry.file_type().ok()?.is_dir() {
         let (run, process) = rest.rsplit_once('-')?;
-        // Its boot stands between, and may make of a run's name one that is too long.
+        // The boot id stands before the process id: with it the name may be too long for a run.
         let is_run = |name: &str| name.parse::<RunId>().is_ok();
         let ours = is_run(run) || run.rsplit_once('-').is_some_and(|(run, _)| is_run(run));
         ours.then_some(())?;
@@ -150,7 +150,7 @@ fn parse_maker(entry: &DirEntry) -> Option<RunMaker> {
     (random && entry.file_type().ok()?.is_file()).then_some(RunMaker::Unnamed)
 }
 
-/// A process of that number may be on another machine, and live: time decides then.
+/// Returns true if an entry is abandoned. Its age decides if the process may be elsewhere.
 fn is_abandoned(entry: &DirEntry, maker: RunMaker) -> bool {
     let modified = entry.metadata().and_then(|found| found.modified());
     let age = modified.ok().and_then(|time| time.elapsed().ok()).unwrap_or_default();
@@ -161,7 +161,7 @@ fn is_abandoned(entry: &DirEntry, maker: RunMaker) -> bool {
     age > DEFAULT_STALE_AFTER || (dead && age > RUN_CREATION_LIMIT)
 }
 
-/// Files of a run that were never finished. Whether somebody is just writing them is for its lease to say.
+/// Lists the unfinished files of a run. Its lease shows whether a process is writing them.
 #[must_use]
 pub fn list_unfinished_files(run: &RunDir) -> Vec<PathBuf> {
     let files = |folder: &Path| {
@@ -182,15 +182,15 @@ pub fn list_unfinished_files(run: &RunDir) -> Vec<PathBuf> {
     found
 }
 
-/// Removes such a file. One that is gone by now is fine.
+/// Removes an unfinished file; a missing one is no error.
 ///
 /// # Errors
-/// When it is still there.
+/// When the file is still there.
 pub fn remove_unfinished_file(path: &Path) -> io::Result<()> {
     atomic_file::remove_if_present(path)
 }
 
-/// How many bytes are in the files of a folder, links counted as links.
+/// Returns the number of bytes in the files of a folder; a link counts with its own length.
 #[must_use]
 pub fn folder_bytes(path: &Path) -> u64 {
     measure_folder(path, MAX_MEASURED_DEPTH)

@@ -1,5 +1,5 @@
-//! A run that is watched while somebody else may be running it: its state, kept up with its journal. Takes no lock and
-//! writes nothing. Whether anybody runs the run is not seen here.
+//! Follows a run that another process may be running: keeps a state up to date with the run's
+//! journal. Takes no lock, writes nothing, and does not know whether a process runs the run.
 
 use super::error::StoreError;
 use super::journal::{JournalReader, JournalRecord};
@@ -9,30 +9,30 @@ use super::opening::ForcePolicy;
 use std::sync::Arc;
 use treebeam_core::state::State;
 
-/// How much of a journal's end is read for what was recorded last.
+/// Length of the journal's end that is read for the latest records.
 const RECENT_TAIL_BYTES: u64 = 1024 * 1024;
 
-/// A run, as far as it is on disk.
+/// A run and its state, as far as it is on disk.
 #[derive(Debug)]
 pub struct RunFollower {
     run: RunDir,
     state: Arc<State>,
-    /// The last event that is in the state.
+    /// Number of the last event that is in the state.
     seq: u64,
     reader: JournalReader,
 }
 
-/// What a look at the journal brought.
+/// Result of a look at the journal.
 #[derive(Debug)]
 pub enum JournalUpdate {
-    /// These were recorded since the last look, in this order; none of them may be.
+    /// The events recorded since the last look, in order; may be empty.
     Appended(Vec<JournalRecord>),
-    /// It is not the journal that was read so far: the run went on from another copy of itself, and was read anew.
+    /// The journal is another file: the run continued from a copy of it, and was reloaded.
     Reloaded,
 }
 
 impl RunFollower {
-    /// Reads a run as it is now.
+    /// Loads a run as it is now.
     ///
     /// # Errors
     /// When there is no run, or it is damaged.
@@ -50,22 +50,23 @@ impl RunFollower {
         Ok(Self { run: run.clone(), state: Arc::new(state), seq: tip.seq, reader })
     }
 
-    /// The state after the last look.
+    /// Returns the state after the last look.
     #[must_use]
     pub fn state(&self) -> &State {
         &self.state
     }
 
-    /// The same, for whoever wants to look at it for a while: what is recorded meanwhile does not change it.
+    /// Returns the state after the last look for longer use: later events do not change it.
     #[must_use]
     pub fn snapshot(&self) -> Arc<State> {
         Arc::clone(&self.state)
     }
 
-    /// Takes in what has been recorded since the last look.
+    /// Applies the events that were recorded since the last look.
     ///
     /// # Errors
-    /// When the journal is gone or damaged. The state stays as it was, and the next look tries again.
+    /// When the journal is missing or damaged. The state stays as it was, and the next look tries
+    /// again.
     pub fn read_updates(&mut self) -> Result<JournalUpdate, StoreError> {
         if let Ok(Some(records)) = self.read_new_records() {
             return Ok(JournalUpdate::Appended(records));
@@ -74,12 +75,12 @@ impl RunFollower {
         Ok(JournalUpdate::Reloaded)
     }
 
-    /// What follows the state; nothing where something else stands there.
+    /// Applies the records that follow the state; none if the next record does not follow.
     fn read_new_records(&mut self) -> Result<Option<Vec<JournalRecord>>, StoreError> {
         self.reader.resume_reading()?;
         let mut records = Vec::new();
         while let Some(record) = self.reader.next_record()? {
-            // Somebody may still look at the state as it was: then it is copied, once.
+            // If a snapshot is still in use the state is copied, once.
             let follows = record.seq == self.seq + 1;
             if !follows || Arc::make_mut(&mut self.state).apply(&record.event).is_err() {
                 return Ok(None);
@@ -90,7 +91,7 @@ impl RunFollower {
         Ok(Some(records))
     }
 
-    /// What was recorded last, up to the state, as far as the end of the journal has it. What cannot be read is left out.
+    /// Returns the latest records up to the state, from the journal's end, as far as readable.
     #[must_use]
     pub fn recent_records(&self) -> Vec<JournalRecord> {
         let from = self.reader.position().saturating_sub(RECENT_TAIL_BYTES);

@@ -1,43 +1,43 @@
-//! Everything that a run makes last on disk, by name: its events, and each other step after which the disk is another one.
-//! A crash test kills the program before and after each of them, and fails for an operation that is not on this list.
-//! What git does is git's own.
+//! Lists every step of a run that changes the disk: its events, and all others by name. A crash
+//! test kills the program before and after each step, and fails for an operation that is not
+//! listed. The steps of git itself are not listed.
 
 use serde::Serialize;
 use treebeam_core::event::Event;
 
-/// A step that is no event.
+/// A step that is not an event.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct TransitionStep {
-    /// Its name.
+    /// Name of the step.
     pub name: &'static str,
-    /// What it is.
+    /// Description of the step.
     pub about: &'static str,
-    /// The calls that it is made of.
+    /// The system calls of the step.
     pub calls: &'static [FileSystemCall],
-    /// The paths, in a repository with the usual settings: what is made, or where it is moved. `*` is a part of a name,
-    /// `**` is whatever lies below.
+    /// The paths, in a repository with default settings, that are created or moved to. `*` is a
+    /// part of a name, `**` is everything below.
     pub paths: &'static [&'static str],
 }
 
-/// How a file or folder is changed.
+/// A kind of change to a file or folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FileSystemCall {
-    /// A file is made, or emptied.
+    /// A file is created or emptied.
     Create,
-    /// Bytes are written to its end.
+    /// Bytes are appended to a file.
     Write,
-    /// Its end is cut off.
+    /// The end of a file is cut off.
     Ftruncate,
-    /// It gets another name.
+    /// A file or folder is renamed.
     Rename,
-    /// It gets a second name.
+    /// A file gets a second name.
     Link,
-    /// A name goes.
+    /// A name of a file is removed.
     Unlink,
-    /// A folder is made.
+    /// A folder is created.
     Mkdir,
-    /// A folder goes.
+    /// A folder is removed.
     Rmdir,
 }
 
@@ -48,7 +48,7 @@ pub const EVENT_KINDS: &[&str] = Event::KINDS;
 
 macro_rules! steps {
     ($($name:literal $about:literal $calls:tt $paths:tt)+) => {
-        /// All other steps. Where two fit, the first one is meant.
+        /// All steps that are not events. If two fit an operation, the first one counts.
         pub const STEPS: &[TransitionStep] =
             &[$(TransitionStep { name: $name, about: $about, calls: &$calls, paths: &$paths }),+];
     };

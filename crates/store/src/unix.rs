@@ -1,5 +1,5 @@
-//! What Unix does its own way: names of hosts, processes and files, free space, and directories that are synced like
-//! files. What only `/proc` tells is unknown where there is none.
+//! Unix side of the platform layer: host name, processes, file ids, temporary files, syncing of
+//! directories. Facts that only `/proc` provides are unknown where it is missing.
 
 use super::error::SystemErrorKind;
 use super::lease::ProcessState;
@@ -16,12 +16,12 @@ pub(super) fn sync_dir(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-/// Makes what is in a file durable, whoever wrote it.
+/// Makes the content of a file durable, whichever process wrote it.
 pub(super) fn sync_file(path: &Path) -> io::Result<()> {
     record_file::open_record(path, RecordKind::Log)?.sync_all()
 }
 
-/// Lets an open return at once whatever has the name, and fail where that is a link which is not to be followed.
+/// Makes an open return at once for any entry, and fail for a link that is not to be followed.
 pub(super) fn open_without_waiting(options: &mut OpenOptions, links: LinkPolicy) {
     let at_once = OFlags::NONBLOCK | OFlags::NOCTTY;
     let flags = match links {
@@ -31,7 +31,7 @@ pub(super) fn open_without_waiting(options: &mut OpenOptions, links: LinkPolicy)
     options.custom_flags(flags.bits().cast_signed());
 }
 
-/// What trouble an error is, where the standard library does not say.
+/// Classifies an error that the standard library has no name for.
 pub(super) fn system_error_kind(error: &io::Error) -> Option<SystemErrorKind> {
     match Errno::from_io_error(error)? {
         Errno::MFILE | Errno::NFILE => Some(SystemErrorKind::OpenFiles),
@@ -41,7 +41,7 @@ pub(super) fn system_error_kind(error: &io::Error) -> Option<SystemErrorKind> {
     }
 }
 
-/// This machine's name.
+/// Returns this machine's name.
 pub(super) fn hostname() -> String {
     let kernel = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
     let name = kernel.or_else(|| std::env::var("HOSTNAME").ok()).unwrap_or_default();
@@ -49,14 +49,14 @@ pub(super) fn hostname() -> String {
     if name.is_empty() { "unknown".to_owned() } else { name.to_owned() }
 }
 
-/// Which boot of this machine it is.
+/// Returns the id of this machine's boot.
 pub(super) fn boot_id() -> Option<String> {
     let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     let id = id.trim();
     (!id.is_empty()).then(|| id.to_owned())
 }
 
-/// What is known about a process of this machine. One that waits to be buried is gone.
+/// Returns the state of a process of this machine. A zombie counts as gone.
 pub(super) fn process_state(pid: u32) -> ProcessState {
     let Ok(line) = fs::read(format!("/proc/{pid}/stat")) else {
         let readable = fs::read("/proc/self/stat").is_ok();
@@ -69,7 +69,7 @@ pub(super) fn process_state(pid: u32) -> ProcessState {
     }
 }
 
-/// The third and the twenty-second field. The second is a name in brackets that may hold anything, brackets too.
+/// Parses fields 3 and 22. The second is a name in brackets that may hold anything.
 fn parse_proc_stat(line: &[u8]) -> Option<(u8, u64)> {
     let name_end = line.iter().rposition(|byte| *byte == b')')?;
     let rest = std::str::from_utf8(line.get(name_end + 1..)?).ok()?;
@@ -78,11 +78,11 @@ fn parse_proc_stat(line: &[u8]) -> Option<(u8, u64)> {
     Some((state, fields.nth(18)?.parse().ok()?))
 }
 
-/// What tells one file from another, whatever their names.
+/// Identity of a file, independent of its names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FileId(u64, u64);
 
-/// Which file this is.
+/// Returns the identity of an open file.
 pub(super) fn file_id(file: &File) -> io::Result<FileId> {
     let found = file.metadata()?;
     Ok(FileId(found.dev(), found.ino()))
@@ -105,7 +105,7 @@ pub(super) fn file_stamp(file: &File) -> io::Result<FileStamp> {
     Ok(FileStamp { length: found.len(), modified, changed })
 }
 
-/// A temporary file that, once renamed, is as readable as any other. It is opened here, so that an error is the system's own.
+/// Creates a temporary file with the usual permissions; an error is the system's own.
 pub(super) fn create_temp_file(dir: &Path) -> io::Result<tempfile::NamedTempFile> {
     let mut how = File::options();
     how.read(true).write(true).create_new(true);

@@ -1,4 +1,4 @@
-//! A run's directory before it has its name, and what is left of one whose maker died: nobody goes on with that.
+//! Directories of runs in the making; those whose maker died are removed, never continued.
 
 use super::atomic_file::UNFINISHED_PREFIX;
 use super::layout::RunDir;
@@ -8,13 +8,13 @@ use std::fs;
 use std::path::Path;
 use treebeam_core::id::RunId;
 
-/// Where this process makes a run.
+/// Returns the directory in which this process creates a run.
 pub(super) fn unnamed_run_dir(runs_root: &Path, run: &RunId) -> RunDir {
     let name = format!("{UNFINISHED_PREFIX}{run}-{}-{}", short_boot_id(), std::process::id());
     RunDir::new(runs_root.join(name))
 }
 
-/// Removes what processes left that died while they made a run. What stays is tried again with the next run.
+/// Removes the directories of runs whose maker died. What stays is tried with the next run.
 pub(super) fn remove_abandoned(runs_root: &Path) {
     for entry in fs::read_dir(runs_root).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
@@ -24,12 +24,12 @@ pub(super) fn remove_abandoned(runs_root: &Path) {
     }
 }
 
-/// Which boot of which machine this is, as far as a name has room for it.
+/// Returns the start of this machine's boot id, short enough for a name.
 fn short_boot_id() -> String {
     os::boot_id().map_or_else(|| "0".to_owned(), |id| id.chars().take(8).collect())
 }
 
-/// Whether the process in a name is one of this boot of this machine, and dead.
+/// Returns true if the process in a name is of this boot of this machine, and dead.
 fn is_maker_dead(name: &str) -> bool {
     let mut parts = name.rsplit('-');
     let process = parts.next().and_then(|pid| pid.parse().ok());
@@ -37,7 +37,7 @@ fn is_maker_dead(name: &str) -> bool {
     here && process.is_some_and(|pid| os::process_state(pid) == ProcessState::Gone)
 }
 
-/// Making a run takes no time; whoever has not done with it for so long is not at it any more.
+/// Returns true if a directory is too old to be still in the making, which takes no time.
 fn is_old(path: &Path) -> bool {
     let modified = path.metadata().and_then(|found| found.modified());
     modified.is_ok_and(|time| time.elapsed().is_ok_and(|age| age > DEFAULT_STALE_AFTER))

@@ -1,5 +1,5 @@
-//! The user's state directory: what treebeam keeps for one user, outside of every repository and run. It holds the secret
-//! that messages to a run are signed with, and which folders of runs treebeam has used. No settings and no keys are here.
+//! The user's state directory, outside of every repository and run. It holds the secret that signs
+//! messages to a run, and the folders of runs that were used; no settings and no keys.
 
 use crate::sync_dir;
 use sha2::{Digest as _, Sha256};
@@ -18,36 +18,36 @@ const SECRET_BYTES: usize = 32;
 /// The block size of SHA-256 in bytes.
 const SHA256_BLOCK_BYTES: usize = 64;
 
-/// Why the user's state directory cannot be used.
+/// The reason why the user's state directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum UserStateError {
-    /// No variable says where it is.
+    /// No environment variable gives its place.
     #[error("there is no place for the user's state: {UNSET_VARIABLES_REASON}")]
     Nowhere,
-    /// It lies where agents and candidates work.
+    /// The directory lies where agents and candidates work.
     #[error("the user's state directory `{}` lies in `{}`", path.display(), inside.display())]
     Inside {
-        /// The directory.
+        /// Path of the directory.
         path: PathBuf,
-        /// The repository or the run.
+        /// The repository or the run around it.
         inside: PathBuf,
     },
-    /// A file of it is not as treebeam makes it.
+    /// A file in the directory is not as treebeam makes it.
     #[error("`{}` {why}", path.display())]
     Odd {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Description of the difference.
         why: &'static str,
     },
-    /// The system refuses.
+    /// The system refused an operation.
     #[error("cannot {doing} `{}`", path.display())]
     Io {
-        /// What was tried.
+        /// The operation that failed.
         doing: &'static str,
-        /// On what.
+        /// The path that it failed on.
         path: PathBuf,
-        /// Why it failed.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -59,7 +59,7 @@ const UNSET_VARIABLES_REASON: &str =
 const UNSET_VARIABLES_REASON: &str = "neither `XDG_STATE_HOME` nor `HOME` is an absolute path";
 
 impl UserStateError {
-    /// What to do about it.
+    /// Returns a hint on what to do about the error.
     #[must_use]
     pub const fn hint(&self) -> &'static str {
         match self {
@@ -76,12 +76,12 @@ fn io_error(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> UserS
     move |source| UserStateError::Io { doing, path, source }
 }
 
-/// The directory: `treebeam` in `$XDG_STATE_HOME`, or in the usual place of the system.
+/// The state directory: `treebeam` in `$XDG_STATE_HOME`, or in the usual place of the system.
 #[derive(Clone, Debug)]
 pub struct UserState(PathBuf);
 
 impl UserState {
-    /// The directory of the user whose environment this process has. It need not be there yet.
+    /// Returns the directory of the user whose environment this process has. It need not exist yet.
     ///
     /// # Errors
     /// When no variable names it.
@@ -89,10 +89,10 @@ impl UserState {
         Self::find_from_variables(|name| std::env::var_os(name))
     }
 
-    /// The directory that these variables name.
+    /// Returns the directory that these variables name.
     ///
     /// # Errors
-    /// When none of them does.
+    /// When none of them names a directory.
     pub fn find_from_variables(
         variable: impl Fn(&str) -> Option<OsString>,
     ) -> Result<Self, UserStateError> {
@@ -102,7 +102,7 @@ impl UserState {
         Ok(Self(state.join("treebeam")))
     }
 
-    /// Refuses a directory inside of one of these folders.
+    /// Refuses a state directory inside one of these folders.
     fn must_be_outside(&self, folders: &[&Path]) -> Result<(), UserStateError> {
         let path = resolve_links(&self.0);
         let around = folders.iter().find(|folder| path.starts_with(resolve_links(folder)));
@@ -111,10 +111,11 @@ impl UserState {
         })
     }
 
-    /// The secret, which is made if there is none. Processes that make it at once get the same one.
+    /// Returns the secret, creating it if missing; concurrent processes get the same one.
     ///
     /// # Errors
-    /// When the directory lies in one of these folders, or the secret cannot be read, made, or kept from other users.
+    /// When the directory lies in one of these folders, or the secret cannot be read, created, or
+    /// kept from other users.
     pub fn inbox_secret(&self, outside_of: &[&Path]) -> Result<InboxSecret, UserStateError> {
         self.must_be_outside(outside_of)?;
         let path = self.0.join(SECRET_FILE);
@@ -127,7 +128,7 @@ impl UserState {
         }
     }
 
-    /// Writes a new secret under another name, and gives it its name where none has that by now.
+    /// Writes a new secret under a temporary name, and renames it unless a secret exists by now.
     fn make_secret(&self, path: &Path) -> Result<(), UserStateError> {
         let make = || -> io::Result<()> {
             make_private_dir(&self.0)?;
@@ -147,7 +148,7 @@ impl UserState {
         make().map_err(io_error("make", path))
     }
 
-    /// Whether treebeam has started or resumed a run in this folder of runs.
+    /// Returns true if treebeam has started or resumed a run in this folder of runs.
     #[must_use]
     pub fn knows_runs_root(&self, runs_root: &Path) -> bool {
         self.runs_root_marker(runs_root).is_file()
@@ -173,7 +174,7 @@ impl UserState {
     }
 }
 
-/// A path with its links followed, as far as it is there.
+/// Resolves the links of a path, as far as the path exists.
 fn resolve_links(path: &Path) -> PathBuf {
     let there = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
     let Some((above, real)) = there else { return path.to_owned() };
@@ -209,7 +210,7 @@ fn make_private_dir(path: &Path) -> io::Result<()> {
     fs::create_dir_all(path)
 }
 
-/// Opens a regular file of this user's that no other user may read. Neither a link nor a pipe is followed or waited for.
+/// Opens a regular file that only this user may read, without following links or waiting.
 #[cfg(unix)]
 fn open_private_file(path: &Path) -> Result<File, UserStateError> {
     use rustix::fs::OFlags;
@@ -240,7 +241,7 @@ fn open_private_file(path: &Path) -> Result<File, UserStateError> {
     File::open(path).map_err(io_error("read", path))
 }
 
-/// The secret that messages to a run are signed with. It is never written into a message, a run or an environment.
+/// The secret that signs messages to a run. Never written into a message, a run or an environment.
 #[derive(Clone)]
 pub struct InboxSecret([u8; SECRET_BYTES]);
 
@@ -251,7 +252,7 @@ impl fmt::Debug for InboxSecret {
 }
 
 impl InboxSecret {
-    /// A secret of these bytes.
+    /// Wraps the bytes of a secret.
     #[must_use]
     pub const fn new(bytes: [u8; SECRET_BYTES]) -> Self {
         Self(bytes)
@@ -270,7 +271,7 @@ impl InboxSecret {
         whole.map(Self).ok_or_else(odd)
     }
 
-    /// The signature of a text (HMAC-SHA256), in hexadecimal digits.
+    /// Returns the signature of a text (HMAC-SHA256), in hexadecimal digits.
     #[must_use]
     pub fn sign(&self, text: &[u8]) -> String {
         let pad = |with: u8| {
@@ -282,7 +283,7 @@ impl InboxSecret {
         hex_digits(&Sha256::new().chain_update(pad(0x5c)).chain_update(inner).finalize())
     }
 
-    /// Whether this is the signature of a text. The time that it takes says nothing about where two signatures differ.
+    /// Returns true if this is a text's signature, in a time independent of where they differ.
     #[must_use]
     pub fn has_signed(&self, text: &[u8], signature: &str) -> bool {
         Sha256::digest(signature) == Sha256::digest(self.sign(text))

@@ -1,5 +1,5 @@
-//! What Windows does its own way: names of hosts, and directories that need no syncing. It asks for
-//! nothing about other processes: the lock on `run.lock` ends with its process, and says enough.
+//! Windows side of the platform layer: host name, file ids; directories need no syncing. Processes
+//! are not looked up: the lock on `run.lock` ends with its process, which is enough.
 
 use super::error::SystemErrorKind;
 use super::lease::ProcessState;
@@ -8,20 +8,20 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
 
-/// Makes the names in a directory durable: the file system does that by itself.
+/// Does nothing: the file system makes the names in a directory durable by itself.
 #[expect(clippy::unnecessary_wraps, reason = "it can fail elsewhere")]
 pub(super) fn sync_dir(_path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes what is in a file durable, whoever wrote it: only one who may write to it can ask for that.
+/// Makes the content of a file durable, whichever process wrote it. Needs write access here.
 pub(super) fn sync_file(path: &Path) -> io::Result<()> {
     File::options().write(true).open(path)?.sync_all()
 }
 
-/// Lets an open see a link itself where that is not to be followed. No name of a folder leads to a pipe.
+/// Makes an open return a link itself if it is not to be followed. No file name opens a pipe.
 pub(super) fn open_without_waiting(options: &mut OpenOptions, links: LinkPolicy) {
-    /// `FILE_FLAG_OPEN_REPARSE_POINT`.
+    /// The flag `FILE_FLAG_OPEN_REPARSE_POINT`.
     const OPEN_REPARSE_POINT_FLAG: u32 = 0x0020_0000;
     #[cfg(windows)]
     if links == LinkPolicy::Refuse {
@@ -32,31 +32,31 @@ pub(super) fn open_without_waiting(options: &mut OpenOptions, links: LinkPolicy)
     let _ = (options, links, OPEN_REPARSE_POINT_FLAG);
 }
 
-/// What trouble an error is, where the standard library does not say: not asked for.
+/// Returns none: errors without a name in the standard library are not classified here.
 pub(super) fn system_error_kind(_error: &io::Error) -> Option<SystemErrorKind> {
     None
 }
 
-/// This machine's name.
+/// Returns this machine's name.
 pub(super) fn hostname() -> String {
     std::env::var("COMPUTERNAME").unwrap_or_else(|_| "unknown".to_owned())
 }
 
-/// Which boot of this machine it is: not asked for.
+/// Returns none: the boot is not looked up here.
 pub(super) const fn boot_id() -> Option<String> {
     None
 }
 
-/// What is known about a process of this machine: nothing.
+/// Returns `Unknown`: process states are not looked up here.
 pub(super) const fn process_state(_pid: u32) -> ProcessState {
     ProcessState::Unknown
 }
 
-/// What tells one file from another: the time of its making, which a copy does not inherit.
+/// Identity of a file, independent of its names: its creation time, which a copy does not inherit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FileId(std::time::SystemTime);
 
-/// Which file this is.
+/// Returns the identity of an open file.
 pub(super) fn file_id(file: &File) -> io::Result<FileId> {
     file.metadata()?.created().map(FileId)
 }
@@ -75,7 +75,7 @@ pub(super) fn file_stamp(file: &File) -> io::Result<FileStamp> {
     Ok(FileStamp { length: found.len(), modified: found.modified()? })
 }
 
-/// A temporary file.
+/// Creates a temporary file.
 pub(super) fn create_temp_file(dir: &Path) -> io::Result<tempfile::NamedTempFile> {
     tempfile::Builder::new().prefix(super::atomic_file::UNFINISHED_PREFIX).tempfile_in(dir)
 }

@@ -1,4 +1,4 @@
-//! Whatever happens to the bytes of a finished run: it is opened as it was, or refused; never a panic, never less.
+//! Damages every byte of a finished run: it opens as it was or is refused, without a panic.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
@@ -20,7 +20,7 @@ struct Finished {
     state: State,
 }
 
-/// In memory where there is such a place: nothing here depends on a disk.
+/// Creates a folder in memory if possible: nothing here depends on a disk.
 fn folder() -> TempDir {
     TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).unwrap()
 }
@@ -48,7 +48,7 @@ fn finished() -> Finished {
 }
 
 impl Finished {
-    /// Whether it was opened, and as what it was.
+    /// Returns true if the run opens; it must then be as it was.
     fn opens(&self, what: &str) -> bool {
         match open_to_read(&self.run) {
             Ok(opened) => {
@@ -99,7 +99,7 @@ fn a_journal_cut_anywhere_is_noticed() {
     assert_eq!(opened, 1, "only the last line's end may be missing");
 }
 
-/// Not random, only well mixed: the same flips each time.
+/// Mixes a number deterministically: the same flips each time.
 fn mixed(n: u64) -> u64 {
     let mut x = n.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(0x1234_5678);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

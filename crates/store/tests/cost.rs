@@ -1,4 +1,4 @@
-//! What a run costs, in counts that hold on every machine: bytes, appends, events, moves. Times are in `benches/`.
+//! Cost of a run in machine-independent counts: bytes, appends, events, moves (times: `benches/`).
 
 #![cfg(test)]
 
@@ -36,7 +36,7 @@ fn begun(ideas: u32, beam: u32, evals: u32) -> MemoryJournal {
     MemoryJournal::begun(meaning, reach)
 }
 
-/// A journal in memory that remembers how long it was after each append.
+/// A journal in memory that records its length after each append.
 struct Counting {
     journal: MemoryJournal,
     lengths: Vec<usize>,
@@ -53,7 +53,7 @@ impl Journal for Counting {
     }
 }
 
-/// A run of 2,100 evals over several depths.
+/// Returns a run of 2,100 evals over several depths.
 fn searched() -> Result<Counting, Box<dyn Error>> {
     let mut counting = Counting { journal: begun(100, 10, 2_100), lengths: Vec::new() };
     let state = counting.journal.state();
@@ -63,7 +63,7 @@ fn searched() -> Result<Counting, Box<dyn Error>> {
     Ok(counting)
 }
 
-/// The events from the end of one eval to the end of another.
+/// Returns the range of events from the end of one eval to the end of another.
 fn between(events: &[Event], evals: Range<usize>) -> Range<usize> {
     let ends = |event: &Event| matches!(event, Event::Scored { .. } | Event::EvalFailed { .. });
     let mut ended = events.iter().enumerate().filter(|(_, event)| ends(event)).map(|(at, _)| at);
@@ -72,7 +72,7 @@ fn between(events: &[Event], evals: Range<usize>) -> Range<usize> {
     first + 1..last + 1
 }
 
-/// Whether an event is about one eval, and so comes again for each.
+/// Returns true if an event is about one eval, and so repeats for each.
 fn is_of_eval(event: &Event) -> bool {
     !matches!(event, Event::IdeasProposed(_) | Event::DepthClosed { .. } | Event::NodeAdded { .. })
 }

@@ -1,5 +1,5 @@
-//! A journal that is damaged while its run goes on: what has lost its name gets it back, what was changed is left as it is
-//! and the manifest keeps what was recorded. Each line names the digest of the line before it.
+//! Damage to a journal while its run goes on. A lost name is restored; a changed journal is left
+//! alone, and the manifest keeps the record. Each line names the digest of the line before it.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
@@ -20,7 +20,7 @@ use treebeam_store::{
     ForcePolicy, RunDir, RunStore, StoreError, find_manifest_mismatch, open_to_read, replay_journal,
 };
 
-/// How many events of the story a scene begins with.
+/// Number of events of the story that a scene begins with.
 const BEGUN: usize = 10;
 /// Longer than the steps in which a file system counts time.
 const TIMESTAMP_TICK: Duration = Duration::from_millis(50);
@@ -47,7 +47,7 @@ impl Scene {
     }
 }
 
-/// The run with what it leaves behind set aside.
+/// Returns the facts without the history of interruptions.
 fn lasting(state: &State) -> Facts {
     Facts { history: RunHistory::default(), ..state.clone().into_facts() }
 }
@@ -89,7 +89,7 @@ fn a_journal_that_was_removed_or_renamed_is_put_back_and_the_run_goes_on() {
     }
 }
 
-/// With its journal damaged so, a run writes nothing more to it; it goes on from its manifest once the journal is away.
+/// Checks that a damaged journal is not written to, and that the manifest continues the run.
 #[track_caller]
 fn damaged(damage: impl FnOnce(&RunDir, &[u8]), why: &str) {
     let scene = Scene::new();
@@ -190,7 +190,7 @@ fn a_late_line_of_an_epoch_that_is_over_breaks_nothing() {
     assert_eq!((survey.chained_from, &survey.unchained[..]), (Some(1), &[][..]));
 }
 
-/// A journal as an older treebeam wrote it: no line names another.
+/// Returns a journal as an older treebeam wrote it, without digests of previous lines.
 fn unchained(text: &str) -> String {
     let line = |line: &str| {
         let at = line.find("\"prev\":\"").unwrap();

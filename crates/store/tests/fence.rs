@@ -1,4 +1,4 @@
-//! One that has lost its run to another host does nothing more: each effect of each port is refused.
+//! A process that has lost its run to another host: each effect of each port is refused.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
@@ -22,7 +22,7 @@ use treebeam_store::{FencedPort, ForcePolicy, RunStore};
 
 const PLACE: CodePlace = CodePlace::Candidate(EvalId::FIRST);
 
-/// Counts what gets through to it.
+/// Port that counts the calls that reach it.
 #[derive(Default)]
 struct Reached(AtomicUsize);
 
@@ -173,7 +173,7 @@ fn started() -> RunStarted {
     }
 }
 
-/// Tries everything that changes something, and says what was answered where that was an error.
+/// Tries every effect, and returns the errors.
 fn all_effects(world: &FencedPort<&Reached>) -> Vec<String> {
     let commit: Commit = "a".repeat(40).parse().unwrap();
     let path: RunPath = "eval/0001/x".parse().unwrap();
@@ -221,7 +221,7 @@ fn one_that_lost_its_run_does_nothing_more() {
     assert_eq!(reached.0.load(Ordering::SeqCst), effects.len());
     assert_eq!(world.edit_mode(AgentRole::Coder), EditMode::InPlace);
 
-    // As if it ran on another host, whose locks do not reach this one.
+    // As if the owner were on another host, whose locks are not visible here.
     let run = old.run_dir().clone();
     let mut note: serde_json::Value =
         serde_json::from_slice(&fs::read(run.lock_note_path()).unwrap()).unwrap();

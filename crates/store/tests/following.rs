@@ -1,4 +1,4 @@
-//! A run that is followed while it is written: whatever the pieces, across manifests, takeovers and another journal.
+//! Follows a run while it is written: in pieces, across manifests, takeovers, another journal.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
@@ -28,7 +28,7 @@ impl Scene {
         RunDir::from_run_id(self.root.path(), &story::started().run)
     }
 
-    /// A run with its first events, and who writes it.
+    /// Creates a run with its first events, and returns its store.
     fn begun(&self, events: usize) -> RunStore {
         let mut store = RunStore::create(self.root.path(), &story::started()).unwrap().0;
         store.append(&self.events[1..events]).unwrap();
@@ -44,7 +44,7 @@ fn append(path: &Path, bytes: &[u8]) {
     OpenOptions::new().append(true).open(path).unwrap().write_all(bytes).unwrap();
 }
 
-/// The numbers of what a look brought; none where all was read anew.
+/// Returns the numbers of the new events; none if the run was reloaded.
 fn numbers(follower: &mut RunFollower) -> Option<Vec<u64>> {
     match follower.read_updates().unwrap() {
         JournalUpdate::Appended(records) => Some(records.iter().map(|record| record.seq).collect()),
@@ -102,7 +102,7 @@ fn what_was_recorded_last_is_known_at_once() {
     assert_eq!(known_at_once(&padding), [3, 4]);
 }
 
-/// What is known at once of a run in which nothing but this happens, three times.
+/// Returns the recent events of a run that consists of this event three times.
 fn known_at_once(event: &Event) -> Vec<u64> {
     let root = TempDir::new().unwrap();
     let mut store = RunStore::create(root.path(), &story::started()).unwrap().0;

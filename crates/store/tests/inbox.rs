@@ -1,4 +1,4 @@
-//! Messages on disk: what is written is read, in order and once; whatever else lies there is set aside, and nothing stops.
+//! Messages on disk are read in order and once; any other file is set aside, and nothing stops.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
@@ -47,7 +47,7 @@ impl Home {
         fs::write(self.path(name), letter.to_string()).unwrap();
     }
 
-    /// Writes a message as it is posted, under a name of its own.
+    /// Writes a message as it is posted, under a given name.
     fn sign(&self, name: &str, message: &OutgoingMessage, secret: &InboxSecret) {
         fs::create_dir_all(self.run.inbox_path()).unwrap();
         let id = name.parse().unwrap();
@@ -193,7 +193,7 @@ fn what_is_no_message_is_set_aside_and_mentioned_once() {
     }
 }
 
-/// A candidate can write into the run's folder, and read there what the user has posted.
+/// A candidate can write into the run's folder, and read the user's messages there.
 #[test]
 fn a_message_without_the_users_secret_is_set_aside_and_named() {
     static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -205,7 +205,7 @@ fn a_message_without_the_users_secret_is_set_aside_and_named() {
     home.write("a-idea.json", &letter("idea", &json!({"node": null, "text": "Mine"})));
     home.write("a-odd.json", &letter("stop", &json!({"to_epoch": EPOCH, "signature": ""})));
     home.sign("b-other-secret", &stop, &InboxSecret::new([8; 32]));
-    // One of the user's own, under another name, with other words, and of another run.
+    // A message of the user's under another name, with other content, and of another run.
     let own = post_message(&home.run, &wish(UserRequest::Pause), &SECRET).unwrap();
     let text = fs::read_to_string(home.path(&format!("{own}.json"))).unwrap();
     fs::write(home.path("c-again.json"), &text).unwrap();
@@ -251,7 +251,7 @@ fn a_pipe_and_a_link_are_not_opened_and_one_that_cannot_be_moved_is_passed_over(
     treebeam_testkit::repo::pipe(&home.path("a1.json")).unwrap();
     symlink(home.path(&format!("{id}.json")), home.path("a2.json")).unwrap();
     symlink("/dev/zero", home.path("a3.json")).unwrap();
-    // A file where the folder for what is refused should be.
+    // A file in place of the folder for refused messages.
     fs::write(home.path("refused"), "").unwrap();
     for _ in 0..3 {
         assert_eq!(inbox.list_messages().len(), 1);

@@ -1,5 +1,5 @@
-//! One runner at a time: who may take a run from whom, what a takeover leaves behind, and what becomes of one that
-//! comes late. Two machines are played by one: whoever removes `run.lock` has locks that do not reach the other.
+//! Takeovers of a run: who may take it, the traces that this leaves, and writes that come late. One
+//! machine plays two: removing `run.lock` hides the locks of one from the other.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
@@ -22,9 +22,9 @@ use treebeam_store::{
     find_manifest_mismatch, lease, open_to_read, replay_journal,
 };
 
-/// So many seconds are a day.
+/// Seconds of a day.
 const DAY: i64 = 86_400;
-/// How many events of the story a scene begins with, and then has.
+/// Number of events of the story that a scene begins with.
 const BEGUN: usize = 10;
 
 struct Scene {
@@ -39,13 +39,13 @@ impl Scene {
     fn run(&self) -> RunDir {
         RunDir::from_run_id(self.root.path(), &story::started().run)
     }
-    /// A run with its first events, and the one who runs it.
+    /// Creates a run with its first events, and returns its store.
     fn begun(&self) -> RunStore {
         let mut store = RunStore::create(self.root.path(), &story::started()).unwrap().0;
         store.append(&self.events[1..BEGUN]).unwrap();
         store
     }
-    /// A run with its first events that nobody runs, and the note of one who did.
+    /// Creates a run with its first events and the note of an owner that is gone.
     fn left(&self) -> Value {
         let store = self.begun();
         let note = read_note(&self.run());
@@ -78,7 +78,7 @@ fn elsewhere(seconds: i64) -> Value {
     json!({"hostname": "box", "boot_id": "another", "last_heartbeat_at": ago(seconds)})
 }
 
-/// The run with what it leaves behind set aside.
+/// Returns the facts without the history of interruptions.
 fn lasting(state: &State) -> Facts {
     Facts { history: RunHistory::default(), ..state.clone().into_facts() }
 }
@@ -93,7 +93,7 @@ fn refused(run: &RunDir, claim: impl Into<RunClaim>, at: OwnerLocation, says: &[
     assert!(error.hint().unwrap().contains("--force"));
 }
 
-/// Takes the run over, for this reason, and goes on to the end of the story. The record is sound then.
+/// Takes the run over, for this reason, and finishes the story. The record must then be sound.
 #[track_caller]
 fn taken(scene: &Scene, claim: impl Into<RunClaim>, why: TakeoverReason) {
     let run = scene.run();
@@ -142,7 +142,7 @@ fn of_four_that_want_a_left_run_one_gets_it_each_time() {
     assert!(begun.elapsed() < Duration::from_mins(2), "{:?}", begun.elapsed());
 }
 
-/// One round: the run is left behind by a dead process, four want it.
+/// Runs one round: a dead process has left the run, and four processes try to take it.
 fn contest(lane: Option<(Scene, Value)>, round: usize) -> (Scene, Value) {
     let (scene, note) = lane.unwrap_or_else(|| {
         let scene = Scene::new();
@@ -225,7 +225,7 @@ fn a_dead_owner_on_this_machine_is_replaced_at_once_whatever_the_clock_says() {
     }
 }
 
-/// After a kill a child may hold the lock until it has become another program.
+/// After a kill a child may hold the lock until it has executed another program.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_lock_that_outlives_its_dead_owner_for_a_moment_is_waited_for() {
@@ -322,7 +322,7 @@ fn the_note_of_an_older_treebeam_is_understood() {
     taken(&scene, ForcePolicy::No, TakeoverReason::HeartbeatStale);
 }
 
-/// A run that somebody elsewhere has, as far as its note says, and whose locks do not reach us.
+/// Makes a run look owned by another machine whose locks are not visible here.
 fn out_of_reach(run: &RunDir) {
     write_note(run, &read_note(run), &elsewhere(DAY));
     fs::remove_file(run.lock_path()).unwrap();
@@ -352,7 +352,7 @@ fn one_that_lost_its_run_notices_before_its_next_write_and_is_inert() {
         state.apply(event).unwrap();
     }
 
-    // A write that was on its way when the run was taken: it lands in a file that has no name any more.
+    // A late write that was under way during the takeover goes to a file without a name.
     late.write_all(lines.lines().last().unwrap().as_bytes()).unwrap();
     late.write_all(b"\n{\"half").unwrap();
     assert_eq!(open_to_read(&run).unwrap().state, state);
@@ -451,7 +451,7 @@ fn a_late_manifest_is_passed_over_or_merely_older() {
     }
 }
 
-/// Two that want a run at the same time, and whose locks do not reach each other.
+/// Two processes that want a run at the same time, and cannot see each other's locks.
 #[test]
 fn of_two_that_cannot_see_each_others_locks_at_most_one_writes() {
     const ROUNDS: usize = 120;

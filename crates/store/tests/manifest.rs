@@ -1,4 +1,4 @@
-//! The shapes on disk: what is written is read back the same, what is older is upgraded, what is newer is left alone.
+//! The manifest reads back the same; older versions are upgraded, newer ones are refused.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
@@ -46,7 +46,7 @@ fn every_state_of_a_run_survives_the_manifest() {
     }
 }
 
-/// A run whose tree is compared with a control group, from its story's beginning on.
+/// Returns the events of a run whose tree is compared with a control group.
 fn controlled() -> Vec<Event> {
     let mut started = story::started();
     started.meaning.control = "best-of-n".parse().ok();
@@ -98,7 +98,7 @@ fn a_control_group_survives_the_manifest() {
     assert_eq!(manifest["control"]["expansions"][0]["eval_ids"][0], "0004");
 }
 
-/// What follows from other facts is not held beside them; what does not follow is kept to the letter.
+/// Derived facts are recomputed from others; all other facts are kept exactly.
 #[test]
 fn what_another_treebeam_said_stays_as_it_was() {
     let mut events = story::events();
@@ -144,7 +144,7 @@ fn every_kind_of_event_has_its_json_pinned() {
     assert_eq!(seen, all, "each kind occurs in the story");
 }
 
-/// What version 1 did not have.
+/// Converts a manifest to version 1.
 fn as_version_1(facts: &Facts) -> Value {
     let mut old: Value = serde_json::from_slice(&written(facts)).unwrap();
     let fields = old.as_object_mut().unwrap();
@@ -176,7 +176,7 @@ fn as_version_1(facts: &Facts) -> Value {
 #[test]
 fn version_1_is_upgraded() {
     let mut events = story::events();
-    // Nothing was done again in version 1.
+    // Version 1 had no repeated work.
     let again = events.iter().position(|event| matches!(event, Event::SentBack(_)));
     events.truncate(again.unwrap());
     let again = events.iter().rposition(|event| matches!(event, Event::SettingsChanged { .. }));
@@ -223,7 +223,7 @@ fn a_newer_version_is_refused() {
     assert_eq!(decode_manifest(b" {\"manifest_version\": 12}"), Err(ManifestError::Newer(12)));
 }
 
-/// With a checksum that fits, so that the content itself is looked at.
+/// Changes a manifest and fixes its checksum, so that the content itself is checked.
 fn edited(from: &str, to: &str) -> Result<(Facts, JournalMark), ManifestError> {
     let text = String::from_utf8(written(&last())).unwrap();
     let body = &text[..text.rfind("\"checksum\"").unwrap()];

@@ -1,5 +1,5 @@
-//! What a run holds in memory for each eval, counted in bytes that are the same on every machine. A test of its own process:
-//! it counts what everybody in it allocates.
+//! Memory of a run per eval, counted in bytes that are the same on every machine. A test binary of
+//! its own, because it counts every allocation of the process.
 
 #![cfg(test)]
 #![expect(unsafe_code, reason = "an allocator that counts, and hands on to that of the system")]
@@ -17,7 +17,7 @@ use treebeam_store::{RunStore, open_to_read};
 use treebeam_testkit::journal::MemoryJournal;
 use treebeam_testkit::memory::MemoryWorld;
 
-/// How many bytes are allocated at this moment.
+/// Number of bytes that are allocated at this moment.
 static HELD: AtomicUsize = AtomicUsize::new(0);
 
 #[global_allocator]
@@ -25,22 +25,22 @@ static ALLOCATOR: Counting = Counting;
 
 struct Counting;
 
-// SAFETY: each call is handed on as it is; beside that, a number is changed.
+// SAFETY: each call is passed on unchanged; only a counter is updated besides.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         HELD.fetch_add(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller keeps to the same promise.
+        // SAFETY: the caller keeps the same promise.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         HELD.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller keeps to the same promise.
+        // SAFETY: the caller keeps the same promise.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
 
-/// How many bytes something holds that is made here.
+/// Builds a value, and returns it with the number of bytes that it holds.
 fn held<T>(build: impl FnOnce() -> T) -> (T, usize) {
     let before = HELD.load(Ordering::Relaxed);
     let made = build();
@@ -49,14 +49,14 @@ fn held<T>(build: impl FnOnce() -> T) -> (T, usize) {
 
 const EARLY: usize = 500;
 const LATE: usize = 2_000;
-/// What an eval may take.
+/// The most bytes that an eval may take.
 const MOST: usize = 740;
 
 fn number(n: u32) -> NonZeroU32 {
     NonZeroU32::new(n).expect("not zero")
 }
 
-/// The events of a run with a beam of two, deep and narrow.
+/// Returns the events of a run with a beam of two, deep and narrow.
 fn searched() -> Vec<Event> {
     let meaning = FixedSettings {
         ideas_per_node: number(20),
@@ -73,7 +73,7 @@ fn searched() -> Vec<Event> {
     journal.events
 }
 
-/// The events up to the close of the depth in which so many evals are over.
+/// Returns the events up to the close of the depth in which so many evals have ended.
 fn until(events: &[Event], evals: usize) -> &[Event] {
     let mut over = 0;
     let end = events.iter().position(|event| {
@@ -83,7 +83,7 @@ fn until(events: &[Event], evals: usize) -> &[Event] {
     &events[..=end.expect("a depth that closes")]
 }
 
-/// The same state, read from the disk.
+/// Writes a state and returns it as read back from disk, with its bytes.
 fn opened(events: &[Event], state: &State) -> (State, usize) {
     let folder = TempDir::new().expect("a folder");
     let Some((Event::RunStarted(started), rest)) = events.split_first() else { panic!("no start") };
@@ -104,6 +104,6 @@ fn an_eval_takes_little_and_hardly_more_where_it_was_read_from_the_disk() {
     assert!(each <= MOST, "{each} bytes per eval");
     let (again, read) = opened(until(&events, LATE), &late);
     assert_eq!(again, late);
-    // Lists that are read have room to spare.
+    // Lists that were read have spare capacity.
     assert!(read <= large + large / 4, "{read} bytes where {large} would do");
 }

@@ -1,4 +1,4 @@
-//! A run on disk, from its creation on: opened by readers and by one runner, cut off, forced, moved.
+//! A run on disk from its creation on: opened for reading and running, cut off, forced, moved.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
@@ -36,7 +36,7 @@ impl Scene {
     fn state(&self, end: usize) -> State {
         State::from_events(&self.events[..end]).unwrap()
     }
-    /// A run with all events and a manifest after each of these many.
+    /// Creates a run with all events, and a manifest after each of these counts.
     fn told(&self, checkpoints: &[usize]) -> RunDir {
         let mut store = self.create();
         let mut done = 1;
@@ -203,7 +203,7 @@ fn a_line_of_an_epoch_that_is_over_is_inert() {
     assert_eq!((epochs[0], epochs[10], epochs[20]), (1, 2, 3));
 }
 
-/// The numbers of the events that a reader finds from where it is.
+/// Returns the numbers of the remaining events of a reader.
 fn numbers(reader: &mut JournalReader) -> Vec<u64> {
     std::iter::from_fn(|| reader.next_record().unwrap()).map(|record| record.seq).collect()
 }

@@ -1,5 +1,5 @@
-//! Runs whose candidates have the same git tree, on a disk: the manifest says the same but for its `history`, however many were at
-//! work, and is read back to the letter.
+//! Runs whose candidates have the same git tree. The manifest is the same but for its `history`,
+//! whatever the number of workers, and is read back exactly.
 
 #![cfg(test)]
 
@@ -20,7 +20,7 @@ fn number(n: u32) -> NonZeroU32 {
     NonZeroU32::new(n).expect("not zero")
 }
 
-/// The manifest of a run with so many workers, whose sweeps end in this order, and the state that is read from it.
+/// Returns the manifest of a run with this sweep order and these workers, and its state.
 fn written(order: u64, workers: u32) -> (Value, State) {
     let meaning = FixedSettings {
         ideas_per_node: number(6),
@@ -49,7 +49,7 @@ fn written(order: u64, workers: u32) -> (Value, State) {
     (serde_json::from_slice(&text).expect("JSON"), state)
 }
 
-/// All that may not depend on what ended first, nor on how many may be at work.
+/// Returns all that must not depend on the order of sweeps and the number of workers.
 fn settled(mut manifest: Value) -> Value {
     manifest["history"] = Value::Null;
     manifest["checksum"] = Value::Null;
@@ -63,7 +63,7 @@ fn twins_at_1_2_and_8_at_once_are_the_same_manifest() {
     let twin = |stage: &Stage| matches!(stage, Stage::Decided(measured, ..) if measured.work.same_code_as.is_some());
     assert!(state.evals.iter().any(|eval| twin(&eval.stage)));
     let (mut expected, mut replaced) = (settled(alone), 0);
-    // What the run directory is called is not the matter here.
+    // The name of the run directory does not matter here.
     for order in 1..12 {
         for workers in [2, 8] {
             let (manifest, state) = written(order, workers);

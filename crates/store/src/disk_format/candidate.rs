@@ -1,4 +1,4 @@
-//! A candidate's code as a part of its eval's line in the manifest.
+//! Serialised form of a candidate's code, which is a part of its eval's line in the manifest.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use treebeam_core::event::Approval;
 use treebeam_core::facts::Candidate;
 use treebeam_core::id::{Commit, GitTree};
 
-/// A candidate that waits to be measured again, as it is published.
+/// A candidate that waits for another sweep, as it is written to the manifest.
 #[derive(Serialize, Deserialize)]
 pub(super) struct CandidateLine {
     attempt: u32,

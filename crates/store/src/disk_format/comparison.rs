@@ -1,4 +1,4 @@
-//! A comparison in the manifest: a candidate against its parent or the root.
+//! Serialised form of a comparison in the manifest: a candidate against its parent or the root.
 
 use serde::{Deserialize, Serialize};
 use treebeam_core::evidence::{
@@ -8,7 +8,7 @@ use treebeam_core::evidence::{
 use treebeam_core::id::RunPath;
 use treebeam_core::num::Finite;
 
-/// A candidate against one baseline, as it is published.
+/// A comparison with one baseline, as it is written to the manifest.
 #[derive(Serialize, Deserialize)]
 pub(super) struct ComparisonLine {
     recommendation_summary: RecommendationLine,
@@ -18,7 +18,7 @@ pub(super) struct ComparisonLine {
     baseline_rows_used: u32,
     candidate_rows_used: u32,
     paired: Option<PairedDifference>,
-    /// Not in older manifests.
+    /// Absent in older manifests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     primary_means: Option<PrimaryMeans>,
     #[serde(skip_deserializing)]
@@ -31,7 +31,7 @@ struct RecommendationLine {
     grade: Grade,
     score: Finite,
     reasons: Vec<String>,
-    /// The columns of the reason `risk_regressed`, which may hold any character.
+    /// The columns of the reason `risk_regressed`, whose names may hold any character.
     #[serde(default)]
     risk_regressed_columns: Vec<String>,
     positive_signals: u32,

@@ -1,4 +1,5 @@
-//! The control group in the manifest: what was asked for it at each depth. Runs without one have no such block.
+//! Serialised form of the control group in the manifest: its expansions, one per depth. Runs
+//! without a control group have no such block.
 
 use super::node::ExpansionLine;
 use serde::{Deserialize, Serialize};
@@ -10,12 +11,12 @@ use treebeam_core::id::RunPath;
 use treebeam_core::path;
 use treebeam_run::figures;
 
-/// The control group as it is published.
+/// The control group, as it is written to the manifest.
 #[derive(Serialize, Deserialize)]
 pub(super) struct ControlBlock {
     #[serde(skip_deserializing)]
     ideas_dir: Option<RunPath>,
-    /// What asking for its ideas took.
+    /// Usage of the agent calls that asked for the control group's ideas.
     #[serde(skip_deserializing)]
     llm_usage: Value,
     #[serde(skip_deserializing)]
@@ -24,7 +25,7 @@ pub(super) struct ControlBlock {
 }
 
 impl ControlBlock {
-    /// How it is published.
+    /// Returns the block of a run's control group, or none if the run has no control group.
     pub(super) fn from_facts(facts: &Facts) -> Option<Self> {
         facts.control_policy()?;
         let spent: RoleBills = facts.control.iter().map(|expansion| &expansion.bills).collect();
@@ -40,7 +41,7 @@ impl ControlBlock {
         })
     }
 
-    /// What it says.
+    /// Returns the expansions of the block.
     pub(super) fn into_expansions(self) -> Result<Vec<Expansion>, String> {
         self.expansions.into_iter().map(ExpansionLine::into_fact).collect()
     }

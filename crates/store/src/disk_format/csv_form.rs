@@ -1,11 +1,10 @@
-//! The form of a candidate's CSV in the manifest: the fields of [`ResultsForm`], where those that
-//! came later stand only if they say something, so that the manifest of an older run is written as
-//! it was.
+//! Serialised form of [`ResultsForm`], the shape of a candidate's CSV, in the manifest. Later
+//! fields are written only if not empty, so that an older run's manifest is rewritten unchanged.
 
 use serde::{Deserialize, Serialize};
 use treebeam_core::evidence::{LostNumbers, ResultsForm};
 
-/// A [`ResultsForm`] as it is published.
+/// A [`ResultsForm`], as it is written to the manifest.
 #[derive(Serialize, Deserialize)]
 pub(super) struct FormLine {
     ragged_rows: u32,

@@ -1,4 +1,4 @@
-//! What became of an eval, in the manifest: the gate's word, rank and fate.
+//! Serialised form of the decision on an eval in the manifest: gate verdict, rank and fate.
 
 use super::eval::require_field;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use treebeam_core::id::NodeId;
 use treebeam_core::num::Finite;
 use treebeam_core::policy::FixedSettings;
 
-/// What became of an eval as it is published.
+/// The decision on an eval, as it is written to the manifest.
 #[derive(Serialize, Deserialize)]
 pub(super) struct DecisionLine {
     #[serde(skip_deserializing)]
@@ -37,7 +37,7 @@ enum FateName {
 }
 
 impl DecisionLine {
-    /// The decision on an eval at this stage, if there is one.
+    /// Returns the decision on an eval at this stage, if there is one.
     pub(super) fn from_stage(stage: &Stage, settings: &FixedSettings) -> Option<Self> {
         match stage {
             Stage::Decided(measured, word, fate) => {
@@ -91,7 +91,7 @@ impl DecisionLine {
     }
 }
 
-/// Whether the primary got worse than its parent's; none where that is not known.
+/// Returns true if the primary metric is worse than the parent's; none if that is unknown.
 fn has_primary_regressed(scored: &CandidateScore, settings: &FixedSettings) -> Option<bool> {
     let delta = scored.vs_parent.primary_delta?;
     let worse = delta.get() < -settings.gate.primary_tolerance.get();

@@ -1,5 +1,5 @@
-//! The manifest as one JSON document: written piece by piece, one node, eval or conversation to a line, and a checksum
-//! at the end. Read into facts without building a tree of values first.
+//! The manifest as one JSON document, with one node, eval or conversation per line and a checksum
+//! at the end. Written piece by piece, and read into facts without building a tree of values first.
 
 use super::control::ControlBlock;
 use super::eval::EvalLine;
@@ -18,14 +18,14 @@ use std::marker::PhantomData;
 use treebeam_core::facts::{Facts, RunPhase};
 use treebeam_core::id::{Depth, Sha256};
 
-/// The version that is written.
+/// The manifest version that is written.
 pub(crate) const MANIFEST_VERSION: u64 = 2;
-/// How the document begins.
+/// First bytes of a document.
 const DOCUMENT_START: &str = "{\n\"manifest_version\":";
-/// How its last line begins.
+/// First bytes of a document's last line.
 const CHECKSUM_START: &str = "\"checksum\":\"";
 
-/// Writes the document.
+/// Writes the manifest document of these facts.
 pub(crate) fn write_document(facts: &Facts, mark: JournalMark, to: impl Write) -> io::Result<()> {
     let mut out = ChecksumWriter { to, digest: sha2::Sha256::new() };
     write!(out, "{DOCUMENT_START}{MANIFEST_VERSION},\n\"run_config\":")?;
@@ -77,7 +77,7 @@ fn write_section<T: Serialize>(
     out.write_all(b"\n}")
 }
 
-/// Passes bytes on and digests them.
+/// A writer that passes bytes on and computes their digest.
 struct ChecksumWriter<W> {
     to: W,
     digest: sha2::Sha256,
@@ -94,7 +94,7 @@ impl<W: Write> Write for ChecksumWriter<W> {
     }
 }
 
-/// Reads a document of this or an older version.
+/// Reads a document of this version or an older one.
 pub(crate) fn read_document(bytes: &[u8]) -> Result<(Facts, JournalMark), ManifestError> {
     let damaged = |why: &dyn fmt::Display| ManifestError::Damaged(why.to_string());
     let document: ManifestDocument = match read_version(bytes)? {
@@ -113,12 +113,12 @@ pub(crate) fn read_document(bytes: &[u8]) -> Result<(Facts, JournalMark), Manife
     Ok((document.facts, document.mark))
 }
 
-/// Where the journal stood when a document was written whose checksum does not fit; none where it says nothing of that.
+/// Returns the journal mark of a document with a wrong checksum; none if it is unreadable.
 pub(crate) fn unverified_mark(bytes: &[u8]) -> Option<JournalMark> {
     serde_json::from_slice::<ManifestDocument>(bytes).ok().map(|document| document.mark)
 }
 
-/// The version: at the beginning, where this program puts it, or else wherever it stands.
+/// Reads the version: at the document's start, as treebeam writes it, or wherever the key is.
 fn read_version(bytes: &[u8]) -> Result<u64, ManifestError> {
     #[derive(serde::Deserialize)]
     struct DocumentHead {
@@ -154,7 +154,7 @@ fn verify_checksum(bytes: &[u8]) -> Result<(), ManifestError> {
     }
 }
 
-/// Where a document is damaged, as far as it says so itself.
+/// Describes the damage of a document whose checksum does not fit.
 fn describe_damage(bytes: &[u8]) -> String {
     if let Err(error) = serde_json::from_slice::<serde::de::IgnoredAny>(bytes) {
         return format!("it is no JSON document: {error}");
@@ -167,19 +167,19 @@ fn describe_damage(bytes: &[u8]) -> String {
     }
 }
 
-/// A line of a section that is a map by id.
+/// A line of a manifest section that is a map by id.
 pub(super) trait SectionRow: DeserializeOwned {
-    /// The section's name.
+    /// Name of the section.
     const SECTION_NAME: &'static str;
-    /// What it is in memory.
+    /// Type of the line in memory.
     type Fact;
-    /// The key under which it must stand.
+    /// Returns the key that the line must have in the map.
     fn row_id(&self) -> String;
-    /// What it says; an error names what is missing.
+    /// Converts the line to a fact; an error names the missing field.
     fn into_fact(self) -> Result<Self::Fact, String>;
 }
 
-/// All lines of a section.
+/// All lines of a section, as facts.
 struct SectionRows<R: SectionRow>(Vec<R::Fact>);
 
 impl<'de, R: SectionRow> Deserialize<'de> for SectionRows<R> {
@@ -213,7 +213,7 @@ impl<'de, R: SectionRow> Visitor<'de> for SectionVisitor<R> {
     }
 }
 
-/// The document as facts.
+/// A parsed document: the facts and the journal mark.
 struct ManifestDocument {
     facts: Facts,
     mark: JournalMark,
@@ -225,7 +225,7 @@ impl<'de> Deserialize<'de> for ManifestDocument {
     }
 }
 
-/// The document's blocks, in whatever order they come.
+/// The blocks of a document, in any order.
 #[derive(Default)]
 struct ManifestBlocks {
     run_config: Option<RunConfig>,
@@ -264,7 +264,7 @@ impl<'de> Visitor<'de> for DocumentVisitor {
     }
 }
 
-/// The next block; an error names it.
+/// Reads the next block; an error names it.
 fn read_block<'de, A: MapAccess<'de>, T: Deserialize<'de>>(
     map: &mut A,
     name: &str,

@@ -1,4 +1,4 @@
-//! One eval on one line of the manifest.
+//! Serialised form of an eval, which takes one line of the manifest.
 
 use super::candidate::CandidateLine;
 use super::comparison::ComparisonLine;
@@ -22,12 +22,12 @@ use treebeam_core::path;
 use treebeam_core::rules_version::RulesVersion;
 use treebeam_run::figures;
 
-/// An eval as it is published.
+/// An eval, as it is written to the manifest.
 #[derive(Serialize, Deserialize)]
 pub(super) struct EvalLine {
     eval_id: EvalId,
     parent_node_id: NodeId,
-    /// Not said of those of the tree.
+    /// Absent for evals of the tree.
     #[serde(default, skip_serializing_if = "EvalGroup::is_tree")]
     group: EvalGroup,
     #[serde(skip_deserializing)]
@@ -39,16 +39,16 @@ pub(super) struct EvalLine {
     idea_sha256: Sha256,
     idea_fingerprint: Sha256,
     idea_title: String,
-    /// None for an idea that the user added.
+    /// Null for an idea that the user added.
     idea_turn: Option<u32>,
     #[serde(skip_deserializing)]
     status: &'static str,
     stage: StageName,
     attempt: u32,
-    /// Not in the manifests of the first treebeam.
+    /// Absent in the manifests of the first treebeam.
     #[serde(default)]
     earlier_failures: Vec<EvalFailure>,
-    /// A candidate that waits to be measured. Seldom there.
+    /// A candidate that waits for another sweep. Rarely present.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     measured_again: Option<Box<CandidateLine>>,
     #[serde(default)]
@@ -57,7 +57,7 @@ pub(super) struct EvalLine {
     unfinished_for: Option<BudgetKind>,
     queued_at: Timestamp,
     started_at: Option<Timestamp>,
-    /// Not in the manifests of older versions.
+    /// Absent in the manifests of older versions.
     #[serde(default)]
     implemented_at: Option<Timestamp>,
     finished_at: Option<Timestamp>,
@@ -76,27 +76,27 @@ pub(super) struct EvalLine {
     completeness: Option<SweepCompleteness>,
     form: Option<FormLine>,
     has_effect: Option<bool>,
-    /// Not for figures by the first rules.
+    /// Absent for scores by the first rules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rules_version: Option<RulesVersion>,
     decision: Option<DecisionLine>,
     files_changed: Option<u32>,
     rounds: Option<u32>,
     approval: Option<Approval>,
-    /// The attempt that made the candidate, where it is not the last.
+    /// The attempt that made the candidate, if it is not the last attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     made_in_attempt: Option<u32>,
-    /// The git tree of the candidate. Not in older manifests.
+    /// The git tree of the candidate. Absent in older manifests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     candidate_tree: Option<GitTree>,
-    /// The older twin with the same git tree whose results these are. Seldom there.
+    /// The older twin whose results these are because it has the same git tree. Rarely present.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     same_code_as: Option<SweepSubject>,
     #[serde(skip_deserializing)]
     llm_usage: Value,
     #[serde(skip_deserializing)]
     cost_usd: Option<f64>,
-    /// Not in the manifests of the first treebeam.
+    /// Absent in the manifests of the first treebeam.
     #[serde(default)]
     bills: Vec<RoleBills>,
     #[serde(skip_deserializing)]
@@ -123,7 +123,7 @@ enum StageName {
 }
 
 impl EvalLine {
-    /// How an eval is published.
+    /// Returns the manifest line of an eval.
     pub(super) fn from_eval(facts: &Facts, eval: &Eval) -> Self {
         let parent = facts.node(eval.parent);
         let work = eval.candidate();
@@ -327,7 +327,7 @@ impl SectionRow for EvalLine {
     }
 }
 
-/// What must be there at this stage.
+/// Returns the value of a field that this stage requires; an error names the missing field.
 pub(super) fn require_field<T>(value: Option<T>, field: &str) -> Result<T, String> {
     value.ok_or_else(|| format!("`{field}` is missing"))
 }

@@ -1,4 +1,4 @@
-//! The manifest's block `history`: all that depends on how often the run was interrupted.
+//! The manifest's block `history`: everything that depends on how often the run was interrupted.
 
 use super::run::CopiedFile;
 use crate::manifest::JournalMark;
@@ -9,7 +9,7 @@ use treebeam_core::event::{MessageId, SweepSubject};
 use treebeam_core::facts::RunHistory;
 use treebeam_core::id::{CodePlace, Depth, EvalId};
 
-/// The counts of interruptions and repeated work, and where the journal stood.
+/// The counts of interruptions and repeated work, with the position in the journal.
 #[derive(Serialize, Deserialize)]
 pub(super) struct HistoryBlock {
     #[serde(flatten)]
@@ -19,10 +19,10 @@ pub(super) struct HistoryBlock {
     promotion_failures: u32,
     deferred_cleanups: u32,
     cleanups: u32,
-    /// Not in the manifests of the first treebeam.
+    /// Absent in the manifests of the first treebeam.
     #[serde(default)]
     lock_takeovers: u32,
-    /// Written only where it happened: manifests of older runs have no such field.
+    /// Written only if the journal was restored: manifests of older runs have no such field.
     #[serde(default, skip_serializing_if = "is_zero")]
     journal_restorations: u32,
     #[serde(default)]
@@ -31,7 +31,7 @@ pub(super) struct HistoryBlock {
     stop_after_depth: Option<Depth>,
     #[serde(default)]
     messages: Vec<MessageId>,
-    /// Seldom there.
+    /// Results of sweeps that an older twin's results replace. Rarely present.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     replaced_sweeps: BTreeMap<EvalId, CopiedFile>,
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]

@@ -1,5 +1,5 @@
-//! One line of the journal: `{"seq":…,"epoch":…,"t":…,"prev":"…","event":{…},"sum":"…"}`. `prev` is the digest of the line
-//! before it, as a reader accepts lines; older lines have none.
+//! One line of the journal: `{"seq":…,"epoch":…,"t":…,"prev":"…","event":{…},"sum":"…"}`. `prev` is
+//! the digest of the previous line that a reader accepts; older lines have none.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -7,26 +7,26 @@ use sha2::Digest as _;
 use treebeam_core::event::Event;
 use treebeam_core::id::Sha256;
 
-/// What stands before the checksum's digits, and what its digits cover everything before.
+/// The bytes before the checksum's digits. The checksum covers everything before them.
 const CHECKSUM_FIELD_START: &[u8] = b",\"sum\":\"";
-/// How many hex digits of the digest are kept.
+/// Number of hex digits of the digest that are kept.
 const CHECKSUM_DIGITS: usize = 16;
 /// The length of the end of a line, from [`CHECKSUM_FIELD_START`] on.
 const CHECKSUM_FIELD_BYTES: usize = CHECKSUM_FIELD_START.len() + CHECKSUM_DIGITS + 2;
 
-/// What a line of the journal says.
+/// A parsed line of the journal.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct JournalRecord {
-    /// Its number, counted from 1, without gaps.
+    /// Number of the event, counted from 1, without gaps.
     pub seq: u64,
-    /// Which opening of the run wrote it.
+    /// Number of the opening of the run that wrote the line.
     pub epoch: u64,
-    /// The time on the wall; only for people.
+    /// Wall-clock time of the write; for people only.
     pub t: Timestamp,
-    /// Digest of the line before it, of those that count; lines of an older treebeam have none.
+    /// Digest of the previous line that counts. Lines of an older treebeam have none.
     #[serde(default)]
     pub prev: Option<Sha256>,
-    /// What happened.
+    /// The recorded event.
     pub event: Event,
 }
 
@@ -39,17 +39,17 @@ struct RecordEnvelope<'a> {
     event: &'a Event,
 }
 
-/// What the first line of a journal follows: the digest of nothing.
+/// Returns the digest that the first line of a journal names as `prev`: the digest of nothing.
 pub(crate) fn chain_start() -> Sha256 {
     Sha256::hash_bytes(b"")
 }
 
-/// Digest of a line without its line end, which the next line names.
+/// Returns the digest of a line without its line end, which the next line names as `prev`.
 pub(crate) fn line_digest(line: &[u8]) -> Sha256 {
     Sha256::hash_bytes(line)
 }
 
-/// Appends a line.
+/// Appends the line of an event to a buffer.
 pub(crate) fn write_line(
     seq: u64,
     epoch: u64,
@@ -68,7 +68,7 @@ pub(crate) fn write_line(
     Ok(())
 }
 
-/// Reads a line, without its line end, and gives its digest.
+/// Parses a line without its line end, and returns it with its digest.
 pub(crate) fn parse_line(line: &[u8]) -> Result<(JournalRecord, Sha256), String> {
     let digest = verified_digest(line).ok_or("the checksum does not fit the line")?;
     let record = serde_json::from_slice(line)
@@ -76,18 +76,18 @@ pub(crate) fn parse_line(line: &[u8]) -> Result<(JournalRecord, Sha256), String>
     Ok((record, digest))
 }
 
-/// How a last line without a line end stands.
+/// Condition of a last line that has no line end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UnendedLine {
     /// Only the line end is missing.
     Whole,
-    /// There is a whole line, and then something else.
+    /// A whole line is followed by other bytes.
     Followed,
-    /// Its end is missing.
+    /// The end of the line is missing.
     Torn,
 }
 
-/// Judges a last line without a line end.
+/// Classifies a last line that has no line end.
 pub(crate) fn judge_unended(line: &[u8]) -> UnendedLine {
     let ends = line
         .windows(CHECKSUM_FIELD_START.len())
@@ -106,7 +106,7 @@ fn is_whole(line: &[u8]) -> bool {
     verified_digest(line).is_some()
 }
 
-/// Digest of a line whose checksum fits: both are made in one go over the line.
+/// Returns the digest of a line whose checksum fits, computing both in one pass.
 fn verified_digest(line: &[u8]) -> Option<Sha256> {
     let (body, end) = line.split_at_checked(line.len().checked_sub(CHECKSUM_FIELD_BYTES)?)?;
     let digits = end.strip_prefix(CHECKSUM_FIELD_START)?.strip_suffix(b"\"}")?;

@@ -1,9 +1,10 @@
-//! Manifests of version 1: no conversations, no checksum, no block `history` but the sequence number alone, and
-//! comparisons without form and effect. Upgraded when they are read; written in the new form at the next write.
+//! Upgrade of version-1 manifests when they are read; the next write uses the new form. Version 1
+//! has no conversations, no checksum, only the sequence number of the block `history`, and
+//! comparisons without form and effect.
 
 use serde_json::{Map, Value, json};
 
-/// A version-1 document as one of version 2.
+/// Converts a version-1 document to version 2.
 pub(super) fn upgrade_document(mut document: Value) -> Result<Value, String> {
     let seq = document.get("journal_seq").and_then(Value::as_u64);
     let seq = seq.ok_or("`journal_seq` is missing")?;
@@ -35,7 +36,7 @@ fn set_default(object: &mut Value, field: &str, value: Value) {
     }
 }
 
-/// One turn brought all ideas of an expansion, and a child forked off after its parent's last.
+/// Upgrades the nodes: one turn gave all ideas, and a child forked after its parent's last turn.
 fn upgrade_nodes(nodes: &mut Map<String, Value>) {
     let mut turns = Map::new();
     for (id, node) in nodes.iter_mut() {
@@ -73,7 +74,7 @@ fn upgrade_eval(eval: &mut Value) {
     }
 }
 
-/// Whatever was swept was submitted once.
+/// Counts one submission for each subject that was swept.
 fn count_submissions(document: &Value) -> Map<String, Value> {
     let mut once = Map::new();
     let measured = document.get("root").and_then(|root| root.get("root_baseline_provenance"));

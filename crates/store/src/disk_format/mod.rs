@@ -1,7 +1,9 @@
-//! The shapes on disk: the line of the journal and the document that the manifest is, with versions and checksums.
-//! Shapes only; which file, and in which order files are written, is decided elsewhere. Fields are only added.
+//! The on-disk formats: the lines of the journal and the manifest document, with versions and
+//! checksums. Which files are written, and in which order, is decided elsewhere. Fields are only
+//! added.
 //!
-//! In the manifest's shapes a field marked `skip_deserializing` is derived: written for readers of the file, never believed.
+//! In the manifest's types a field marked `skip_deserializing` is derived: written for readers of
+//! the file, ignored when the manifest is read.
 
 mod candidate;
 mod comparison;

@@ -1,4 +1,4 @@
-//! One node, and one conversation, on one line of the manifest.
+//! Serialised forms of a node and of a conversation, each of which takes one line of the manifest.
 
 use super::document::SectionRow;
 use super::eval::require_field;
@@ -14,7 +14,7 @@ use treebeam_core::path;
 use treebeam_core::policy::{ContextStrategy, DedupeScope};
 use treebeam_run::figures;
 
-/// A node as it is published.
+/// A node, as it is written to the manifest.
 #[derive(Serialize, Deserialize)]
 pub(super) struct NodeLine {
     node_id: NodeId,
@@ -43,7 +43,7 @@ pub(super) struct NodeLine {
     #[serde(skip_deserializing)]
     conversation_id: String,
     fork_from_turn_id: Option<TurnId>,
-    /// The checkpoint that the node's children fork from.
+    /// The turn that the node's children fork from.
     #[serde(skip_deserializing)]
     expansion_seed_turn_id: Option<TurnId>,
     #[serde(skip_deserializing)]
@@ -89,12 +89,12 @@ pub(super) struct ExpansionLine {
     repeats: Vec<RepeatedIdea>,
     context: Option<ContextPack>,
     error: Option<String>,
-    /// Those of the user's own ideas. Not in the manifests of the first treebeam.
+    /// Evals of ideas that the user added. Absent in the manifests of the first treebeam.
     #[serde(default)]
     added_eval_ids: Vec<EvalId>,
     #[serde(default)]
     bills: RoleBills,
-    /// Empty without conversations, and not in older manifests.
+    /// Empty without conversations, and absent in older manifests.
     #[serde(default)]
     conversation: Vec<Turn>,
 }
@@ -108,7 +108,7 @@ enum ExpansionStatus {
 }
 
 impl NodeLine {
-    /// How a node is published.
+    /// Returns the manifest line of a node.
     pub(super) fn from_node(facts: &Facts, node: &Node) -> Self {
         let from = match node.origin {
             NodeOrigin::Root => None,
@@ -198,7 +198,8 @@ fn conversation_id(node: NodeId) -> String {
     format!("c{node}")
 }
 
-/// The folders whose ideas the generator is shown: the root's first, the node's own last. All of them are the folder above.
+/// Returns the folders whose ideas the generator is shown: the root's first, the node's own last.
+/// For all ideas of the run it is the one folder above them.
 fn context_dirs(facts: &Facts, node: NodeId) -> Vec<RunPath> {
     let nodes = match facts.settings.ideas_context_strategy {
         ContextStrategy::NodeOnly => 1,
@@ -218,7 +219,7 @@ fn expansion_context(facts: &Facts, expansion: &Expansion) -> Option<ContextPack
     }
 }
 
-/// The files of a node's ideas, tried or not, in the order in which they came.
+/// Returns the files of a node's ideas, tried or not, in the order in which they were proposed.
 fn idea_files(facts: &Facts, node: &Node) -> Vec<RunPath> {
     let ideas = node.expansions.iter().flat_map(|expansion| facts.ideas_of(expansion));
     ideas.map(|idea| idea.path.clone()).collect()
@@ -312,7 +313,7 @@ impl ExpansionLine {
     }
 }
 
-/// A node's conversation as it is published. All of it is derived.
+/// A node's conversation, as it is written to the manifest. All of it is derived.
 #[derive(Serialize)]
 pub(super) struct ConversationLine {
     pub(super) conversation_id: String,
@@ -320,18 +321,18 @@ pub(super) struct ConversationLine {
     parent_conversation_id: Option<String>,
     fork_from_turn_id: Option<TurnId>,
     latest_turn_id: Option<TurnId>,
-    /// How its last turn went on from what was said before.
+    /// Mode of the last turn: how it continued the conversation.
     mode: String,
-    /// The provider's names for its answers, the first one first.
+    /// The provider's ids of the conversation's answers, oldest first.
     provider_ids: Vec<String>,
-    /// Without memory there is nothing to keep in files.
+    /// Path of the state file; none without memory, as are `turns_path` and `summary_path`.
     state_path: Option<RunPath>,
     turns_path: Option<RunPath>,
     summary_path: Option<RunPath>,
 }
 
 impl ConversationLine {
-    /// How a node's conversation is published.
+    /// Returns the manifest line of a node's conversation.
     pub(super) fn from_node(node: &Node) -> Self {
         let turns = || node.expansions.iter().flat_map(|expansion| &expansion.conversation);
         let ids = turns().filter_map(|turn| Some(turn.continuation.as_ref()?.id.clone()));

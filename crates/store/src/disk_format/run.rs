@@ -1,4 +1,4 @@
-//! The manifest's single blocks: configuration, root and state.
+//! Serialised forms of the manifest's single blocks: configuration, root and state.
 
 use super::eval::require_field;
 use jiff::Timestamp;
@@ -23,7 +23,7 @@ use treebeam_core::root_checks::RootChecks;
 use treebeam_core::rules_version::RulesVersion;
 use treebeam_run::figures;
 
-/// Where a copy came from.
+/// A copied file with its source and its digest.
 #[derive(Serialize, Deserialize)]
 pub(super) struct CopiedFile {
     source_path: String,
@@ -44,7 +44,7 @@ impl CopiedFile {
     }
 }
 
-/// What the run was asked for.
+/// The configuration of the run.
 #[derive(Serialize, Deserialize)]
 pub(super) struct RunConfig {
     pub(super) tree_run_id: RunId,
@@ -65,16 +65,16 @@ pub(super) struct RunConfig {
     /// Empty in the manifests of runs without agents.
     #[serde(default)]
     pub(super) agents: RecordedAgents,
-    /// Only where others came in the place of agents that had answered something.
+    /// Written only if agents that had answered something were replaced.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) former_agents: Vec<FormerAgents>,
-    /// Null where agents are asked for ideas, and not in older manifests.
+    /// Null if agents are asked for ideas; absent in older manifests.
     #[serde(default)]
     pub(super) given: Option<UserIdeas>,
-    /// Null where agents are asked, and not in older manifests.
+    /// Null if agents are asked; absent in older manifests.
     #[serde(default)]
     pub(super) replays: Option<RunId>,
-    /// Not in the manifests of runs by the first rules.
+    /// Absent in the manifests of runs by the first rules.
     #[serde(
         default = "RulesVersion::of_older_records",
         skip_serializing_if = "RulesVersion::is_of_older_records"
@@ -108,7 +108,7 @@ impl RunConfig {
     }
 }
 
-/// How conversations are led, as the block of that name says it: what counts is in `run_config`.
+/// The block `conversation_config`. It is derived: the values that count are in `run_config`.
 #[derive(Serialize)]
 pub(super) struct ConversationConfig {
     mode: ConversationMode,
@@ -141,13 +141,13 @@ pub(super) struct RootBlock {
     root_baseline_rows: Option<u32>,
     root_baseline_measured_at: Option<Timestamp>,
     root_baseline_refused: Option<String>,
-    /// Not in older manifests.
+    /// Absent in older manifests.
     #[serde(default)]
     parent_baseline_provenance: Option<CopiedFile>,
-    /// Not in older manifests.
+    /// Absent in older manifests.
     #[serde(default)]
     protected_inputs_sha256: Option<Sha256>,
-    /// Not in older manifests.
+    /// Absent in older manifests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     root_tree: Option<GitTree>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -213,7 +213,7 @@ impl RootBlock {
     }
 }
 
-/// Where the search stands.
+/// The position of the search.
 #[derive(Serialize, Deserialize)]
 pub(super) struct StateBlock {
     current_depth: Depth,
@@ -238,7 +238,7 @@ pub(super) struct StateBlock {
     deferred_cleanup: Vec<DeferredLine>,
     pending_cleanup: Vec<LeftoverLine>,
     kept: Vec<LeftoverLine>,
-    /// Not in the manifests of the first treebeam.
+    /// Absent in the manifests of the first treebeam.
     #[serde(default)]
     removed: Vec<LeftoverLine>,
     #[serde(default)]
@@ -321,7 +321,7 @@ impl StateBlock {
         }
     }
 
-    /// Puts what it says into the facts.
+    /// Copies the values of the block into the facts.
     pub(super) fn apply_to_facts(self, facts: &mut Facts) -> Result<(), String> {
         facts.depth = self.current_depth;
         facts.frontier = self.frontier_node_ids;

@@ -1,20 +1,20 @@
-//! The heartbeat: a thread of its own, so that neither a long sweep nor a slow answer makes a run look dead. It beats on
-//! its own and when it is nudged, never more often than it must. What a beat is, it does not know.
+//! The heartbeat thread, which shows that a run is alive during long sweeps and slow answers. It
+//! calls a function at intervals and on request, but never too often.
 
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// How long it may stay silent.
+/// The longest time between two beats.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(10);
-/// How long it rests after a beat, whatever happens.
+/// The shortest time between two beats.
 const MIN_HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A heart that beats until it is dropped. The last beat is over then.
+/// A running heartbeat. Dropping it waits for the last beat to end.
 #[derive(Debug)]
 pub(super) struct HeartbeatThread {
-    /// One nudge may wait; more would say nothing new.
+    /// Queue of one early-beat request; a second one would add nothing.
     nudge: Option<SyncSender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -29,7 +29,7 @@ impl HeartbeatThread {
         Ok(Self { nudge: Some(nudge), thread: Some(thread) })
     }
 
-    /// Something has happened that others should see soon.
+    /// Requests an early heartbeat because something has happened that others should see soon.
     pub(super) fn beat_soon(&self) {
         if let Some(nudge) = &self.nudge {
             let _ = nudge.try_send(());
@@ -68,7 +68,7 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    /// How often it beats in so long, nudged every millisecond or never.
+    /// Counts the beats in a time span, with an early-beat request every millisecond or never.
     fn beats(silence: Duration, rest: Duration, is_nudged: bool, long: Duration) -> u32 {
         let (nudge, nudges) = sync_channel(1);
         let heart = thread::spawn(move || {

@@ -1,5 +1,5 @@
-//! `run.lock.json`: who runs a run, for people and for other machines. It is written whole and says what a process says
-//! of itself; whether to believe it is decided elsewhere.
+//! The note `run.lock.json` on the process that runs a run, for people and other machines. It is
+//! written whole, by that process itself; whether to trust it is decided elsewhere.
 
 use crate::atomic_file;
 use crate::error::{StoreError, hint_for_io_error};
@@ -14,27 +14,27 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use treebeam_core::event::RunnerProcess;
 
-/// Who runs a run, as its note says.
+/// The process that runs a run, as its note describes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockHolder {
-    /// The process.
+    /// Process id.
     pub pid: u32,
-    /// The machine.
+    /// Name of the machine.
     pub hostname: String,
-    /// Which boot of the machine, where that is known.
+    /// Id of the machine's boot, if known.
     #[serde(default)]
     pub boot_id: Option<String>,
-    /// When the process started, in the machine's own count since its boot, where that is known.
+    /// Start of the process, in the machine's count since its boot, if known.
     #[serde(default)]
     pub start_time: Option<u64>,
-    /// Since when it runs the run.
+    /// Time at which the process opened the run.
     pub created_at: Timestamp,
-    /// When it last said that it is alive.
+    /// Time of the last heartbeat.
     pub last_heartbeat_at: Timestamp,
-    /// Which opening of the run this is.
+    /// Number of the opening of the run.
     #[serde(default)]
     pub epoch: u64,
-    /// The questions to agents that it cannot ask at the moment, the oldest first.
+    /// The agent questions that wait at the moment, the oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<WaitingQuestion>,
 }
@@ -42,18 +42,18 @@ pub struct LockHolder {
 /// A question to an agent that has to wait before it is asked again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitingQuestion {
-    /// The role that is asked.
+    /// The agent's role.
     pub role: String,
-    /// Why it was not answered.
+    /// The reason why the agent did not answer.
     pub why: String,
-    /// When that was first so.
+    /// Time of the first unanswered try.
     pub since: Timestamp,
-    /// When it is asked again.
+    /// Time at which the question is asked again.
     pub until: Timestamp,
 }
 
 impl LockHolder {
-    /// This process, from now on.
+    /// Describes this process, from now on.
     pub(super) fn this_process(epoch: u64) -> Self {
         let (now, pid) = (Timestamp::now(), std::process::id());
         Self {
@@ -68,7 +68,7 @@ impl LockHolder {
         }
     }
 
-    /// Whether this is the same opening by the same process; heartbeats and what waits do not count.
+    /// Returns true for the same opening by the same process; ignores heartbeats and questions.
     pub(super) fn is_same_opening(&self, other: &Self) -> bool {
         let (last_heartbeat_at, waiting) = (self.last_heartbeat_at, self.waiting.clone());
         *self == Self { last_heartbeat_at, waiting, ..other.clone() }
@@ -83,14 +83,14 @@ impl LockHolder {
         }
     }
 
-    /// Puts the note in place of the one that is there.
+    /// Writes the note, replacing the one that exists.
     pub(super) fn write_note(&self, run: &RunDir) -> Result<(), StoreError> {
         let path = run.lock_note_path();
         atomic_file::replace_file(&path, |file| self.write_json_line(file))
             .map_err(StoreError::io("write", &path))
     }
 
-    /// Puts the note where there is none; false if there is one by now.
+    /// Writes the note if none exists; returns false if one does.
     pub(super) fn create_note(&self, run: &RunDir) -> Result<bool, StoreError> {
         let path = run.lock_note_path();
         match atomic_file::create_file(&path, |file| self.write_json_line(file)) {
@@ -117,14 +117,14 @@ impl fmt::Display for LockHolder {
     }
 }
 
-/// What lies where the note should be.
+/// Content of the note's path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum LockNote {
-    /// Nothing: whoever was here left cleanly.
+    /// No note: the last owner left cleanly.
     Missing,
-    /// Something that says nothing; when it was written, if that is known.
+    /// An unreadable note, with the time of its writing if known.
     Unreadable(Option<Timestamp>),
-    /// A note.
+    /// A readable note.
     Readable(LockHolder),
 }
 
@@ -133,7 +133,7 @@ impl LockNote {
         Self::from_text(run, read_note_text(&run.lock_note_path()))
     }
 
-    /// The same for one who decides by it: that it cannot be read just now says nothing about who wrote it.
+    /// Reads the note for a decision: a temporary read error is an error, not an unreadable note.
     pub(super) fn try_read(run: &RunDir) -> Result<Self, StoreError> {
         let path = run.lock_note_path();
         match read_note_text(&path) {

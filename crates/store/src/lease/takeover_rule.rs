@@ -1,23 +1,23 @@
-//! Whether a run whose lock is free may be taken from the process that its note names. Pure: what is known about this
-//! machine comes in, a word comes out.
+//! Decides whether a run whose lock is free may be taken from the process that its note names.
+//! Pure: facts about this machine are parameters.
 //!
-//! On this machine the clock does not count: a process is alive or dead. Only for a process elsewhere, whose lock may
-//! not reach us, the age of its heartbeat decides. A note that cannot be read may be anybody's, so it counts as one from
-//! elsewhere, with the time of the file as its heartbeat.
+//! On this machine the clock does not count: a process is alive or dead. Only for a process
+//! elsewhere, whose lock may be invisible here, the heartbeat's age decides. An unreadable note may
+//! be of any machine: it counts as one from elsewhere, with its file's time as its heartbeat.
 
 use super::lock_note::{LockHolder, LockNote};
 use jiff::Timestamp;
 use std::time::Duration;
 use treebeam_core::event::TakeoverReason;
 
-/// What is known about a process of this machine.
+/// State of a process of this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProcessState {
-    /// There is none of this number.
+    /// No process has this id.
     Gone,
-    /// There is one, which started at this time in the machine's own count.
+    /// A process has this id, and started at this time in the machine's own count.
     Started(u64),
-    /// This system does not say.
+    /// The system does not provide process states.
     Unknown,
 }
 
@@ -30,7 +30,7 @@ impl ProcessState {
     }
 }
 
-/// This machine, now.
+/// This machine at this moment.
 pub(super) struct LocalMachine<'a> {
     pub(super) hostname: &'a str,
     pub(super) boot_id: Option<&'a str>,
@@ -38,20 +38,20 @@ pub(super) struct LocalMachine<'a> {
     pub(super) process: &'a dyn Fn(u32) -> ProcessState,
 }
 
-/// How the process stands that had the run.
+/// State of the process that last had the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OwnerState {
-    /// Nobody had it, or it left cleanly.
+    /// No process had the run, or the last one left cleanly.
     Left,
-    /// On this machine, and dead.
+    /// The process was on this machine, and is dead.
     Dead,
-    /// On this machine, and alive.
+    /// The process is on this machine, and alive.
     Alive,
-    /// Somewhere else, and this long silent; not at all where its heartbeat lies in the future or has no time.
+    /// The process is elsewhere and silent for this long; zero for a future or missing heartbeat.
     Elsewhere(Duration),
 }
 
-/// How the process stands that had the run, given that the run's lock is free.
+/// Determines the state of the process that last had the run, given that the run's lock is free.
 pub(super) fn judge_owner(note: &LockNote, here: &LocalMachine<'_>) -> OwnerState {
     match note {
         LockNote::Missing => OwnerState::Left,
@@ -66,13 +66,14 @@ pub(super) fn judge_owner(note: &LockNote, here: &LocalMachine<'_>) -> OwnerStat
     }
 }
 
-/// A machine is known by its name, whatever its boot: containers share the boot of their machine, but not always their
-/// locks, and never their processes.
+/// Returns true if the process is on this machine, compared by name only, not by boot: containers
+/// share the boot of their machine, but not always their locks, and never their processes.
 fn is_local(holder: &LockHolder, here: &LocalMachine<'_>) -> bool {
     holder.hostname == here.hostname && here.hostname != "unknown"
 }
 
-/// A process without its lock is alive only if it is provably the one that wrote the note: its locks do not work then.
+/// Returns true if the process is provably the writer of the note and still alive although it holds
+/// no lock: file locks do not work then.
 fn is_alive(holder: &LockHolder, here: &LocalMachine<'_>) -> bool {
     let same_boot = holder.boot_id.is_some() && holder.boot_id.as_deref() == here.boot_id;
     let start = (here.process)(holder.pid).start_time();
@@ -83,20 +84,20 @@ fn heartbeat_age(heartbeat: Option<Timestamp>, now: Timestamp) -> Duration {
     heartbeat.and_then(|then| now.duration_since(then).try_into().ok()).unwrap_or_default()
 }
 
-/// Whether the run may be taken.
+/// Decision on taking the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TakeoverVerdict {
-    /// Nobody loses it.
+    /// The run is free: no process loses it.
     Free,
-    /// From the process that had it.
+    /// The run is taken over from the process that had it.
     Over(TakeoverReason),
-    /// No: that process is alive, and here.
+    /// Refused: the owner is alive on this machine.
     Alive,
-    /// No: that process may be alive, elsewhere.
+    /// Refused: the owner may be alive on another machine.
     Fresh,
 }
 
-/// Whether the run may be taken from a process that stands so; `force` is for those that nobody here can ask.
+/// Decides about taking the run; `force` allows it from processes on other machines.
 pub(super) fn judge_takeover(
     standing: OwnerState,
     stale_after: Duration,
@@ -127,7 +128,7 @@ mod tests {
         Timestamp::from_second(1_790_000_000 + second).unwrap()
     }
 
-    /// `host/boot/pid/start`, as a note has it; `-` for what is unknown. The heartbeat was so many seconds ago.
+    /// Builds a note from `host/boot/pid/start` (`-`: unknown) with a heartbeat `ago` seconds ago.
     fn note(owner: &str, ago: i64) -> LockNote {
         let [host, boot, pid, start] = owner.split('/').collect::<Vec<_>>()[..] else {
             panic!("{owner}")
@@ -144,7 +145,7 @@ mod tests {
         })
     }
 
-    /// On the machine `vm`, boot `b2`, process 7 started at 70; nobody knows about process 8.
+    /// Judges on machine `vm`, boot `b2`; process 7 started at 70, process 8 is unknown.
     fn word(note: &LockNote, force: ForcePolicy) -> TakeoverVerdict {
         let process = |pid| match pid {
             7 => ProcessState::Started(70),

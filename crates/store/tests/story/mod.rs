@@ -1,7 +1,7 @@
-//! One small run, told by hand: two interrupted sweeps, passes, failures, repeats, untried ideas, deferred cleanup,
-//! a promotion that failed at first, a stop, another reach, another stop, two runners that did not leave cleanly, a user
-//! who pauses the run and adds an idea of their own, work that is done again, a budget that is reached twice, and worktrees
-//! that the user wants gone.
+//! One small run, scripted by hand. It has two interrupted sweeps, passes, failures, repeats,
+//! untried ideas, deferred cleanup, a promotion that failed at first, a stop, changed limits,
+//! another stop, two owners that did not leave cleanly, a pause and an idea by the user, work that
+//! is done again, a budget that is reached twice, and worktrees that the user removes.
 
 use jiff::Timestamp;
 use std::num::NonZeroU32;
@@ -70,7 +70,7 @@ fn agents(model: &str) -> RecordedAgents {
     RecordedAgents([(word("coder"), coder)].into())
 }
 
-/// How the run begins.
+/// Returns the first event's data.
 pub(crate) fn started() -> RunStarted {
     RunStarted {
         run: "20260921-120000".parse().unwrap(),
@@ -230,7 +230,7 @@ fn poor() -> CandidateScore {
     }
 }
 
-/// So many answers of each role, one of them of unknown price.
+/// Returns bills of so many answers of each role, one of them of unknown price.
 fn bills(roles: &[AgentRole], calls: usize) -> RoleBills {
     let calls = u32::try_from(calls).unwrap();
     let usage = TokenUsage { input: 1000, cached: 200, output: 50 };
@@ -342,7 +342,7 @@ fn verdict(eval: u32, scored: &CandidateScore) -> (EvalId, GateVerdict) {
     (EvalId::new(eval), gate::judge_candidate(scored, eval, Approval::Approved, &meaning()))
 }
 
-/// Everything that happened, from the start on.
+/// Returns all events of the run, from its start on.
 pub(crate) fn events() -> Vec<Event> {
     let mut events = vec![Event::RunStarted(Box::new(started()))];
     events.extend(first_depth());
