@@ -1,17 +1,17 @@
-//! Who may go now: slots, requests per minute and tokens per minute, as numbers. It knows no clock and no thread.
+//! Counts slots, requests per minute and tokens per minute as numbers, without clock or threads.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
 use treebeam_core::policy::{RateLimit, RunLimits};
 
-/// What all questions share.
+/// Limits that all questions share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AgentLimits {
-    /// How many may be under way at once.
+    /// The most questions in flight at once.
     pub in_flight: NonZeroU32,
-    /// How many may begin in a minute.
+    /// The most questions that may begin in a minute.
     pub requests: Option<NonZeroU32>,
-    /// How many tokens they may take in a minute.
+    /// The most tokens that questions may take in a minute.
     pub tokens: Option<NonZeroU32>,
 }
 
@@ -22,7 +22,7 @@ impl From<&RunLimits> for AgentLimits {
     }
 }
 
-/// How much of the limits is left.
+/// The remaining room within the limits.
 #[derive(Debug)]
 pub(super) struct RemainingLimits {
     limits: AgentLimits,
@@ -31,7 +31,7 @@ pub(super) struct RemainingLimits {
     tokens: Option<RateBucket>,
 }
 
-/// Fills up evenly within a minute. It may be overdrawn: what is larger than the bucket has to go through too.
+/// A bucket that refills evenly within a minute. Amounts above its size overdraw it.
 #[derive(Debug)]
 struct RateBucket {
     size: f64,
@@ -51,7 +51,7 @@ impl RateBucket {
         self.filled_at = now;
     }
 
-    /// How long until this much is there.
+    /// Returns the time until this amount is available.
     fn time_until(&self, amount: f64) -> Duration {
         let missing = amount.min(self.size) - self.level;
         Duration::try_from_secs_f64(missing.max(0.0) * 60.0 / self.size).unwrap_or_default()
@@ -65,7 +65,7 @@ impl RemainingLimits {
         Self { limits, in_flight: 0, requests, tokens }
     }
 
-    /// Lets a question in, or says how long it has to wait at least; none: until another one ends.
+    /// Admits a question, or returns the least time to wait; none: until another question ends.
     pub(super) fn try_enter(&mut self, tokens: f64, now: Duration) -> Result<(), Option<Duration>> {
         let mut buckets = [(&mut self.requests, 1.0), (&mut self.tokens, tokens)];
         let mut wait = Duration::ZERO;
@@ -90,7 +90,7 @@ impl RemainingLimits {
         Ok(())
     }
 
-    /// A question has left; it took other tokens than it was thought to.
+    /// Ends a question, and corrects its estimated tokens to those that it took.
     pub(super) fn leave(&mut self, thought: f64, took: f64) {
         self.in_flight = self.in_flight.saturating_sub(1);
         if let Some(bucket) = &mut self.tokens {
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(room.try_enter(1.0, at(4)), Err(Some(at(6))));
         assert_eq!(room.try_enter(1.0, at(10)), Ok(()));
         assert_eq!(room.try_enter(1.0, at(10)), Err(Some(at(10))));
-        // A minute of silence is no more than a full bucket.
+        // A minute of silence fills the bucket, but no more.
         let entered = (0..20).filter(|_| room.try_enter(1.0, at(1000)).is_ok()).count();
         assert_eq!(entered, 6);
     }
@@ -148,9 +148,9 @@ mod tests {
         room.leave(500.0, 100.0);
         assert_eq!(room.try_enter(200.0, at(0)), Ok(()));
         room.leave(200.0, 500.0);
-        // All of it is gone: 300 in 30 s.
+        // The bucket is empty: 300 tokens take 30 s.
         assert_eq!(room.try_enter(300.0, at(0)), Err(Some(at(30))));
-        // What is larger than the bucket waits for a full one, and then all others wait for it.
+        // An amount larger than the bucket waits for a full one, and then all others wait for it.
         assert_eq!(room.try_enter(9000.0, at(0)), Err(Some(at(60))));
         assert_eq!(room.try_enter(9000.0, at(60)), Ok(()));
         assert_eq!(room.try_enter(1.0, at(60)), Err(Some(Duration::from_millis(840_100))));

@@ -1,5 +1,5 @@
-//! Keeps within a budget. Before a call the worst that it may cost is on disk; afterwards counts what it did cost. So
-//! whatever happens in between, the next start knows of it.
+//! The layer that keeps questions within a budget. Before a call its worst-case cost is reserved on
+//! disk; afterwards the actual cost counts. So a crash in between is visible to the next start.
 
 use super::call_store::{BudgetTurn, CallAmount, CallStore};
 use super::price::ModelPrices;
@@ -14,15 +14,15 @@ use treebeam_core::event::BudgetKind;
 use treebeam_core::policy::RunLimits;
 use treebeam_run::port::{AgentReply, Cost, PortError, TokenUsage};
 
-/// How long somebody waits whose turn has not come.
+/// The pause between two tries to get this process's turn.
 const BUDGET_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// The most that may be spent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Budget {
-    /// In money.
+    /// The most money.
     pub cost: Option<Cost>,
-    /// In tokens.
+    /// The most tokens.
     pub tokens: Option<u64>,
 }
 
@@ -33,7 +33,7 @@ impl From<&RunLimits> for Budget {
     }
 }
 
-/// A layer that counts.
+/// The budget layer around an inner one.
 pub(super) struct BudgetLayer<'a, A> {
     inner: A,
     budget: Budget,
@@ -53,7 +53,7 @@ struct BudgetLedger {
 }
 
 impl<'a, A> BudgetLayer<'a, A> {
-    /// Starts from what the calls on disk have cost.
+    /// Creates the layer; it starts from the cost of the calls on disk.
     pub(super) fn new(
         inner: A,
         budget: Budget,
@@ -67,16 +67,16 @@ impl<'a, A> BudgetLayer<'a, A> {
     }
 
     fn lock_ledger(&self) -> MutexGuard<'_, BudgetLedger> {
-        // A number is whole even where a thread has broken off.
+        // The ledger holds plain numbers, which are valid even after a panic of another thread.
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The most that one try can cost; none where nobody counts.
+    /// Returns the most that one try can cost; none for agents whose use is not counted.
     fn worst_case(&self, question: &AgentQuestion) -> Result<Option<CallAmount>, PortError> {
         let model = match &self.crew.settings_for(question.role)?.line {
             AgentKind::Model(model) => model,
             AgentKind::Command(_) | AgentKind::Tuner(_) => return Ok(None),
-            // Nobody knows what it will do: what was set for it, as if all of it were written.
+            // A CLI's use is unknown beforehand: the configured maximum counts, all as output.
             AgentKind::Cli(cli) => {
                 let worst = TokenUsage { output: cli.max_tokens.into(), ..TokenUsage::default() };
                 return Ok(Some(
@@ -101,7 +101,7 @@ impl<'a, A> BudgetLayer<'a, A> {
         self.prices.find_price(model).map(|(price, _)| price.cost_of(usage))
     }
 
-    /// Waits until no other process reserves anything from the same budget, and looks up what others have spent and reserved.
+    /// Waits until no other process reserves from the budget, and reads what the others use.
     fn wait_for_turn(&self) -> Result<BudgetTurn, TryError> {
         if self.budget == Budget::default() {
             return Ok(BudgetTurn::Undisputed);
@@ -121,7 +121,7 @@ impl<'a, A> BudgetLayer<'a, A> {
         }
     }
 
-    /// What this process has reserved is on disk too, and is counted apart.
+    /// Reads all spending from disk, without this process's reservations, which count apart.
     fn refresh_spent(&self) -> Result<(), PortError> {
         let mut ledger = self.lock_ledger();
         let on_disk = self.calls.total_spent()?;
@@ -129,7 +129,7 @@ impl<'a, A> BudgetLayer<'a, A> {
         Ok(())
     }
 
-    /// Takes an amount out of what is left, once it is known that it is there.
+    /// Reserves an amount, once it fits into what is left.
     fn reserve_amount(&self, worst: CallAmount) -> Result<(), TryError> {
         let mut ledger = self.lock_ledger();
         loop {
@@ -143,7 +143,7 @@ impl<'a, A> BudgetLayer<'a, A> {
                 ledger.under_way += 1;
                 return Ok(());
             }
-            // Those under way will take less than they might: then there may be room.
+            // Calls under way may take less than their worst case, which makes room.
             if self.observer.wants_to_stop() {
                 return Err(TryError::Interrupted);
             }
@@ -170,7 +170,7 @@ impl<'a, A> BudgetLayer<'a, A> {
         Ok(())
     }
 
-    /// What was reserved has become what was spent.
+    /// Replaces a reservation by what was spent.
     fn book_spending(&self, worst: CallAmount, spent: CallAmount) {
         let mut ledger = self.lock_ledger();
         ledger.reserved = ledger.reserved.saturating_sub(worst);
@@ -210,7 +210,7 @@ impl<A: AgentLayer> AgentLayer for BudgetLayer<'_, A> {
         let cost = reply.cost.unwrap_or_default();
         match reply.usage {
             Some(usage) => tries.finish_try(CallAmount { tokens: usage.total_tokens(), cost }),
-            // Where nobody said what it took, the worst is taken to be true.
+            // Without a stated usage the worst case counts as spent.
             None => tries.end_try(Some(worst))?,
         }
         Ok(reply)
@@ -223,11 +223,11 @@ struct BudgetedTries<'a, 'b, A> {
     question: &'a AgentQuestion,
     worst: CallAmount,
     held: Mutex<TryReservation>,
-    /// Knows how long they may take.
+    /// The outer meter, which limits the time of the tries.
     outer: &'a dyn TryMeter,
 }
 
-/// Whether the worst of a try is taken out of what is left.
+/// State of the reservation of a try's worst case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TryReservation {
     Nothing,
@@ -250,7 +250,7 @@ impl<A> BudgetedTries<'_, '_, A> {
         Ok(reserved?)
     }
 
-    /// The last try brought no answer and has cost this.
+    /// Ends the last try, which brought no answer and has cost this.
     fn end_try(&self, spent: Option<CallAmount>) -> Result<(), PortError> {
         if *self.lock_reservation() == TryReservation::Nothing {
             return Ok(());
@@ -287,7 +287,7 @@ impl<A: AgentLayer> TryMeter for BudgetedTries<'_, '_, A> {
 }
 
 impl<A> Drop for BudgetedTries<'_, '_, A> {
-    /// A thread that broke off has spent what it held.
+    /// Books the whole reservation as spent if the thread panicked.
     fn drop(&mut self) {
         self.finish_try(self.worst);
     }

@@ -1,7 +1,14 @@
-//! The calls of a run on disk: `<key>.json` is an answer, `<key>.pending` the worst that a call under way may cost,
-//! `<key>.lost-<n>` what was spent on a call that brought no answer, and `<key>.old-<n>` an answer to what is no longer
-//! asked. Together they are the ledger. `<key>.forgotten` says that the provider does not go on from what it was to go on
-//! from, which costs nothing, `<key>.raw` is what came in place of an answer. Nothing here knows limits or prices.
+//! The recorded calls of a run on disk, which together are the ledger of its spending.
+//!
+//! - `<key>.json` is an answer.
+//! - `<key>.pending` is the worst-case cost of a call under way.
+//! - `<key>.lost-<n>` is what was spent on a call without an answer.
+//! - `<key>.old-<n>` is the answer to a question that is no longer asked.
+//! - `<key>.forgotten` says that the provider does not know the answer to continue; it costs
+//!   nothing.
+//! - `<key>.raw` is what came in place of an answer.
+//!
+//! Limits and prices are not known here.
 
 mod call_sums;
 
@@ -27,26 +34,26 @@ use treebeam_store::{DigestWriter, RunDir, atomic_file};
 /// The longest key.
 const MAX_CALL_KEY_BYTES: usize = 100;
 
-/// Where calls are kept.
+/// The place where calls are kept.
 #[derive(Clone, Debug)]
 pub enum CallStore {
-    /// With the nodes and evals of a run.
+    /// In the folders of a run's nodes and evals.
     Run(RunDir),
     /// All in one folder.
     Folder(PathBuf),
 }
 
-/// What something took.
+/// An amount of money and tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallAmount {
-    /// In money, as far as prices are known.
+    /// The money, as far as prices are known.
     pub cost: Cost,
-    /// In tokens.
+    /// The tokens.
     pub tokens: u64,
 }
 
 impl CallAmount {
-    /// What is left of it.
+    /// Subtracts an amount, down to zero.
     pub(super) const fn saturating_sub(self, other: Self) -> Self {
         let tokens = self.tokens.saturating_sub(other.tokens);
         Self { tokens, cost: self.cost.saturating_sub(other.cost) }
@@ -60,50 +67,50 @@ impl AddAssign for CallAmount {
     }
 }
 
-/// Whose turn it is to reserve something.
+/// Result of asking for the turn to reserve from a shared budget.
 #[derive(Debug)]
 pub(super) enum BudgetTurn {
-    /// Nobody else reserves anything here.
+    /// No other process reserves here.
     Undisputed,
-    /// Ours, until this is dropped.
+    /// This process has the turn, until the file is dropped.
     Ours(#[expect(dead_code, reason = "held for its lock")] File),
-    /// Somebody else's.
+    /// Another process has the turn.
     Later,
 }
 
-/// What is on disk for a question.
+/// The stored result for a question.
 #[derive(Debug)]
 pub(super) enum StoredAnswer {
-    /// Nothing.
+    /// No answer is stored.
     None,
-    /// Its answer.
+    /// The answer to the question.
     Reply(AgentReply),
-    /// What it was to go on from is forgotten, and what was said of that.
+    /// The provider has forgotten the answer to continue from; with its message.
     Forgotten(String),
     /// The answer to another question of that key.
     Other(AgentReply),
-    /// Something that cannot be read.
+    /// The stored answer is unreadable, for this reason.
     Damaged(String),
 }
 
-/// Whether a key can name a file.
+/// Returns true if a key can name a file.
 #[must_use]
 pub fn is_call_key(key: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     !key.is_empty() && key.len() <= MAX_CALL_KEY_BYTES && key.chars().all(plain)
 }
 
-/// What a provider said that does not go on from an answer.
+/// The stored message of a provider that has forgotten the answer to continue from.
 #[derive(Deserialize)]
 struct ForgottenAnswer {
     digest: Sha256,
     why: String,
 }
 
-/// What is kept of a call that was answered. Texts can be long: none of them is copied for it.
+/// The stored document of an answered call. It borrows all texts, because they can be long.
 #[derive(Serialize)]
 struct CallDocument<'a> {
-    /// First, so that it stands in the head of the file.
+    /// The first field, so that it is in the head of the file.
     amount: CallAmount,
     answered_at: Timestamp,
     asked_at: Timestamp,
@@ -125,7 +132,7 @@ struct CallRequest<'a> {
     continues: Option<&'a Continuation>,
 }
 
-/// What is read of it again.
+/// The part of a stored call that is read again.
 #[derive(Deserialize)]
 struct StoredReply {
     digest: Sha256,
@@ -134,7 +141,7 @@ struct StoredReply {
 }
 
 impl CallStore {
-    /// Where a question's files lie.
+    /// Returns the folder of a question's files.
     fn folder_of(&self, question: &AgentQuestion) -> PathBuf {
         match (self, question.place) {
             (Self::Folder(folder), _) => folder.clone(),
@@ -152,7 +159,7 @@ impl CallStore {
         self.folder_of(question).join(format!("{}.{kind}", question.key))
     }
 
-    /// What is there for a question.
+    /// Looks up the stored result for a question.
     pub(super) fn find_answer(&self, question: &AgentQuestion) -> Result<StoredAnswer, PortError> {
         let file = self.file_of(question, "json");
         let bytes = match read_call_file(&file) {
@@ -176,7 +183,7 @@ impl CallStore {
         })
     }
 
-    /// Whether it is known that there will be no answer. What cannot be read is asked once more, for nothing.
+    /// Looks up a "forgotten" record. An unreadable one counts as none: asking again is free.
     fn find_forgotten(&self, question: &AgentQuestion) -> Result<StoredAnswer, PortError> {
         let file = self.file_of(question, "forgotten");
         let bytes = match read_call_file(&file) {
@@ -189,7 +196,7 @@ impl CallStore {
         Ok(known.map_or(StoredAnswer::None, |known| StoredAnswer::Forgotten(known.why)))
     }
 
-    /// Keeps that a provider does not go on from what was named, and what it said.
+    /// Records that a provider has forgotten the answer to continue from, with its message.
     pub(super) fn keep_forgotten(
         &self,
         question: &AgentQuestion,
@@ -201,7 +208,7 @@ impl CallStore {
         self.write_document(question, "forgotten", &document).map(drop)
     }
 
-    /// The digest of a file of a run, named as the run names it. None outside of a run.
+    /// Returns the digest of a file with its path in the run. None outside of a run.
     fn file_digest(&self, file: &Path, sha256: Sha256) -> Option<FileDigest> {
         let Self::Run(run) = self else { return None };
         let parts = file.strip_prefix(run.root()).ok()?.iter().map(OsStr::to_str);
@@ -209,7 +216,7 @@ impl CallStore {
         Some(FileDigest { path, sha256 })
     }
 
-    /// Keeps an answer: on disk, its name too, when this returns. Returns the digest of its file.
+    /// Stores an answer durably, its name included. Returns the digest of its file.
     pub(super) fn keep_reply(
         &self,
         question: &AgentQuestion,
@@ -239,7 +246,7 @@ impl CallStore {
         Ok(self.file_digest(&self.file_of(question, "json"), sha256))
     }
 
-    /// Keeps what came in place of an answer, in place of what came before, and says where.
+    /// Stores what came in place of an answer, and returns the path to show.
     pub(super) fn keep_raw(
         &self,
         question: &AgentQuestion,
@@ -256,12 +263,12 @@ impl CallStore {
         Ok(parts.collect::<Vec<_>>().join("/"))
     }
 
-    /// Puts the answer that is there aside.
+    /// Renames the stored answer to the next free `old` name.
     pub(super) fn set_aside(&self, question: &AgentQuestion) -> Result<(), PortError> {
         self.rename_numbered(question, "json", "old")
     }
 
-    /// Reserves the worst that a call may cost. What an earlier call of that key had reserved counts as lost.
+    /// Reserves the worst-case cost of a call. An earlier reservation of that key counts as lost.
     pub(super) fn reserve(
         &self,
         question: &AgentQuestion,
@@ -271,18 +278,18 @@ impl CallStore {
         self.write_document(question, "pending", &json!({ "amount": worst })).map(drop)
     }
 
-    /// Nothing was spent after all, or what was spent stands elsewhere.
+    /// Removes the reservation: nothing was spent, or the spending is recorded elsewhere.
     pub(super) fn release(&self, question: &AgentQuestion) -> Result<(), PortError> {
         let file = self.file_of(question, "pending");
         atomic_file::remove_if_present(&file).map_err(io_error("remove", &file))
     }
 
-    /// What was reserved counts as spent, for good.
+    /// Turns the reservation into spending for good.
     pub(super) fn mark_lost(&self, question: &AgentQuestion) -> Result<(), PortError> {
         self.rename_numbered(question, "pending", "lost")
     }
 
-    /// This much was spent on a call without an answer.
+    /// Records what was spent on a call without an answer.
     pub(super) fn mark_amount_lost(
         &self,
         question: &AgentQuestion,
@@ -292,7 +299,7 @@ impl CallStore {
         self.mark_lost(question)
     }
 
-    /// The right to reserve something, if nobody else has it now. A run is one process's alone: there it is nobody's.
+    /// Tries to get the turn to reserve. A run belongs to one process: there it is undisputed.
     pub(super) fn try_take_turn(&self) -> Result<BudgetTurn, PortError> {
         let Self::Folder(folder) = self else { return Ok(BudgetTurn::Undisputed) };
         let path = folder.join("lock");
@@ -308,7 +315,7 @@ impl CallStore {
         }
     }
 
-    /// All that was spent so far, and what may have been.
+    /// Returns all that was spent so far, and may have been spent on unanswered calls.
     ///
     /// # Errors
     /// When a folder cannot be listed.
@@ -318,7 +325,7 @@ impl CallStore {
         Ok(answered)
     }
 
-    /// Of that what may have been spent on calls that brought no answer: they were cut off, failed, or are under way.
+    /// Returns the spending on calls without an answer: cut off, failed, or under way.
     ///
     /// # Errors
     /// When a folder cannot be listed.
@@ -326,7 +333,7 @@ impl CallStore {
         Ok(self.sum_spending()?.unanswered)
     }
 
-    /// True if an answer of this server is recorded in this run. Unreadable files are passed over.
+    /// Returns true if this run has a recorded answer of this server. Skips unreadable files.
     pub(super) fn has_answer_of(&self, server: &ServerId) -> bool {
         let Self::Run(_) = self else { return false };
         let gave = |file: &Path| read_server(file).as_ref() == Some(server);
@@ -337,7 +344,7 @@ impl CallStore {
         })
     }
 
-    /// All folders that have calls.
+    /// Returns all folders that have calls.
     fn all_folders(&self) -> Result<Vec<PathBuf>, PortError> {
         let run = match self {
             Self::Folder(folder) => return Ok(vec![folder.clone()]),
@@ -360,7 +367,7 @@ impl CallStore {
         Ok(sums)
     }
 
-    /// Renames `<key>.<from>`, if it is there, to the first free `<key>.<to>-<n>`.
+    /// Renames `<key>.<from>`, if it exists, to the first free `<key>.<to>-<n>`.
     fn rename_numbered(
         &self,
         question: &AgentQuestion,
@@ -415,7 +422,7 @@ impl CallStore {
     }
 }
 
-/// Makes a folder whose name is there after a power cut too.
+/// Creates a folder durably: its name survives a power cut.
 fn create_synced_dir(folder: &Path) -> io::Result<()> {
     if folder.is_dir() {
         return Ok(());
@@ -429,7 +436,7 @@ fn create_synced_dir(folder: &Path) -> io::Result<()> {
         .try_for_each(atomic_file::sync_dir)
 }
 
-/// The digest of an answer as it is written.
+/// Computes the digest of an answer as it is written.
 fn reply_digest(reply: &AgentReply) -> Sha256 {
     Sha256::hash_bytes(json!(reply).to_string().as_bytes())
 }
@@ -448,13 +455,13 @@ fn list_file_names(folder: &Path) -> io::Result<Vec<String>> {
     Ok(names?.into_iter().flatten().collect())
 }
 
-/// True if a file of this name holds an answer.
+/// Returns true if a file of this name holds an answer.
 fn is_answer_file(name: &str) -> bool {
     let kind = name.split_once('.').map(|(_, kind)| kind);
     kind.is_some_and(|kind| kind == "json" || kind.starts_with("old-"))
 }
 
-/// The server that gave the answer in a file.
+/// Reads the server that gave the answer in a file.
 fn read_server(file: &Path) -> Option<ServerId> {
     #[derive(Deserialize)]
     struct RecordedCall {

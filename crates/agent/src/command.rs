@@ -1,5 +1,5 @@
-//! An agent that is a program of the user's: the prompt on its standard input, the answer on its standard output, or in the
-//! worktree. It gets the variables that it needs and no others.
+//! Runs an agent that is a program of the user's. The prompt is on standard input, the answer on
+//! standard output or in the worktree. The program gets only the variables that it needs.
 
 use super::question::{AgentQuestion, TryCost, TryError};
 use super::settings;
@@ -18,17 +18,17 @@ pub use super::workspace::{AgentWorkspace, RunWorkspace};
 
 /// The longest answer.
 const MAX_ANSWER_BYTES: usize = 16 << 20;
-/// How much of what it complains of is kept.
+/// Length of standard error that is kept.
 const MAX_STDERR_BYTES: usize = 64 << 10;
-/// How much of that is shown: the end.
+/// Length of standard error that is shown: its end.
 const SHOWN_STDERR_CHARS: usize = 400;
 
-/// What any program may know of the variables that are set here.
+/// Returns the environment variables that every program gets.
 pub(super) fn passed_variables() -> impl Iterator<Item = (OsString, OsString)> {
     PASSED_VARIABLES.iter().filter_map(|name| Some(((*name).into(), std::env::var_os(name)?)))
 }
 
-/// A program that is about to be asked.
+/// A program that is about to be run for a question.
 pub(super) struct AgentCommand<'a> {
     /// The program and its arguments.
     pub(super) command: &'a [String],
@@ -39,7 +39,7 @@ pub(super) struct AgentCommand<'a> {
 }
 
 impl AgentCommand<'_> {
-    /// Runs it to its end. When this returns nothing that it has started is left.
+    /// Runs the program to its end. Nothing that it has started is left at return.
     pub(super) fn run(
         self,
         question: &AgentQuestion,
@@ -78,7 +78,7 @@ fn process_trouble(error: ProcessError, program: &str) -> TryError {
     }
 }
 
-/// Lets the program answer.
+/// Answers a question with the program.
 pub(super) fn answer_with_command(
     agent: &settings::CommandAgent,
     timeout: Duration,
@@ -119,7 +119,7 @@ fn interpret_output(
     Ok(AgentReply::from_text(text))
 }
 
-/// All that a program wrote, as text.
+/// Decodes the whole output of a program as text.
 pub(super) fn decode_stdout(
     stdout: CapturedOutput,
     program: &str,
@@ -135,7 +135,7 @@ pub(super) fn decode_stdout(
     })
 }
 
-/// The end of what a program complained of, as it stands behind a colon.
+/// Returns the end of standard error, to be shown after a colon.
 pub(super) fn stderr_tail(stderr: &CapturedOutput) -> String {
     let text = String::from_utf8_lossy(&stderr.bytes);
     let text = text.trim();
@@ -144,7 +144,7 @@ pub(super) fn stderr_tail(stderr: &CapturedOutput) -> String {
     match tail.lines().count() {
         0 => " it said nothing".to_owned(),
         1 => format!(" {tail}"),
-        // Of several lines the last one is shown where there is room for one: those are told from what is before them.
+        // Several lines begin on a line of their own, to be told from the text before them.
         _ => format!("\n{tail}"),
     }
 }

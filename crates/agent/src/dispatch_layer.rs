@@ -1,5 +1,5 @@
-//! Asks whoever is set for a role, once: a server, a program, a coding agent or the tuner. It neither waits nor tries again,
-//! and what comes back has no key in it.
+//! The innermost layer: sends a question once to the server, program, coding agent or tuner of its
+//! role. It neither waits nor tries again, and its results never contain the key.
 
 use super::cli;
 use super::command::{self, AgentWorkspace};
@@ -13,9 +13,9 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use treebeam_run::port::{AgentReply, PortError};
 
-/// How long an answer that has begun may pause. A model that thinks may say nothing for minutes.
+/// The longest pause in an answer that has begun. A model that thinks may send nothing for minutes.
 const STREAM_IDLE_TIMEOUT: Duration = Duration::from_mins(3);
-/// What stands in place of a key.
+/// Replacement text for a key.
 const HIDDEN_KEY_TEXT: &str = "[hidden]";
 
 /// The innermost layer.
@@ -34,7 +34,7 @@ impl AgentLayer for DispatchLayer<'_> {
         meter: &dyn TryMeter,
     ) -> Result<AgentReply, TryError> {
         let settings = self.crew.settings_for(question.role)?;
-        // Each try is asked about: there may be hours between two.
+        // Checked at each try: hours may pass between two.
         self.surroundings.check_fence()?;
         let begun = Instant::now();
         let until_end = meter.deadline().map(|end| end.saturating_duration_since(begun));
@@ -107,7 +107,7 @@ impl DispatchLayer<'_> {
     }
 }
 
-/// What ended because its time was over is not the agent's fault, and not worth another try.
+/// Turns an error into `OutOfTime` if the time was over: the agent is not at fault then.
 fn out_of_time(trouble: TryError, within: Duration) -> TryError {
     match trouble {
         TryError::Temporary { spent, .. }
@@ -125,7 +125,7 @@ fn out_of_time(trouble: TryError, within: Duration) -> TryError {
     }
 }
 
-/// A text without the key, in case somebody repeats it.
+/// Removes the key from a text, in case the answer repeats it.
 fn hide_key(text: String, key: Option<&ApiKey>) -> String {
     match key.map(|key| key.value.reveal().trim()) {
         Some(key) if key.len() > 3 && text.contains(key) => text.replace(key, HIDDEN_KEY_TEXT),
@@ -133,7 +133,7 @@ fn hide_key(text: String, key: Option<&ApiKey>) -> String {
     }
 }
 
-/// The same of what is no text.
+/// Removes the key from bytes that are not text.
 fn hide_key_bytes(bytes: Vec<u8>, key: Option<&ApiKey>) -> Vec<u8> {
     match key.map(|key| key.value.reveal().trim()) {
         Some(key) if key.len() > 3 => {

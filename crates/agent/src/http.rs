@@ -1,5 +1,5 @@
-//! The way to a server and back: one request, the whole answer, two deadlines. The only file that knows the HTTP client and
-//! its runtime. What an answer means is said elsewhere.
+//! HTTP client: one request, the whole answer, two deadlines. The only file that uses the HTTP
+//! library and its runtime. Answers are interpreted elsewhere.
 
 use super::question::{ServerFault, TryCost, TryError};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
@@ -16,7 +16,7 @@ use treebeam_run::port::PortError;
 
 /// The longest answer that is read.
 const MAX_RESPONSE_BYTES: usize = 64 << 20;
-/// How long a connection may take.
+/// The longest time to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// A client for all servers.
@@ -25,7 +25,7 @@ pub(super) struct HttpClient {
     client: reqwest::Client,
 }
 
-/// What is sent.
+/// A request to send.
 pub(super) struct HttpRequest {
     pub(super) url: String,
     pub(super) headers: Vec<(&'static str, HeaderText)>,
@@ -33,36 +33,36 @@ pub(super) struct HttpRequest {
     pub(super) deadlines: HttpDeadlines,
 }
 
-/// What a header says, and whether others may know.
+/// The value of a header, public or secret.
 pub(super) enum HeaderText {
     Open(String),
-    /// A key, and the variable that it is in.
+    /// A key, and the name of the variable that it is from.
     Key(String, String),
 }
 
-/// How long to wait.
+/// Deadlines of a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HttpDeadlines {
-    /// For the beginning of an answer.
+    /// Time until the answer begins.
     pub(super) first_byte: Duration,
-    /// For more of an answer that has begun.
+    /// Time between two parts of an answer that has begun.
     pub(super) idle: Duration,
-    /// For all of it.
+    /// Time for the whole answer.
     pub(super) total: Duration,
 }
 
-/// What came back.
+/// An answer, possibly cut off.
 pub(super) struct HttpResponse {
     pub(super) status: u16,
     pub(super) headers: BTreeMap<String, String>,
     pub(super) body: String,
-    /// Why it broke off, if it did.
+    /// The reason why the answer broke off, if it did.
     pub(super) cut: Option<String>,
 }
 
 impl HttpClient {
     pub(super) fn new() -> Result<Self, PortError> {
-        // Another part of the program may have installed one: it is as good.
+        // Another part of the program may have installed a provider, which is as good.
         drop(rustls::crypto::ring::default_provider().install_default());
         let runtime = RuntimeThread::start()
             .map_err(|error| PortError::new("cannot start the HTTP client").with_cause(error))?;
@@ -70,7 +70,7 @@ impl HttpClient {
             let agent = concat!("treebeam/", env!("CARGO_PKG_VERSION"));
             let builder =
                 reqwest::Client::builder().user_agent(agent).connect_timeout(CONNECT_TIMEOUT);
-            // A key goes to the server that was named, and to no other.
+            // A key goes only to the configured server.
             builder.redirect(Policy::none()).dns_resolver(ThreadResolver)
         };
         // A machine without certificates still reaches a server on itself.
@@ -188,8 +188,7 @@ fn judge_send_error(error: reqwest::Error) -> TryError {
     TryError::Temporary { why, fault, wait: None, spent }
 }
 
-/// Returns true if the other side closed the connection before it began to answer, as the proxy of a
-/// server that is gone does.
+/// Returns true if the connection was closed before an answer, as by a proxy without its server.
 fn is_hung_up(error: &(dyn Error + 'static)) -> bool {
     let io_kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
     matches!(
@@ -203,8 +202,7 @@ fn is_hung_up(error: &(dyn Error + 'static)) -> bool {
         || error.source().is_some_and(is_hung_up)
 }
 
-/// The reason for cutting an answer that has no end within its time: a server may send a byte
-/// now and then for ever.
+/// Returns the reason for cutting an answer without an end: a server may send bytes forever.
 fn slow_answer_reason(bytes: usize, last: Instant, total: Duration) -> String {
     let (total, ago) = (total.as_secs_f32(), last.elapsed().as_secs_f32());
     if ago > total / 2.0 {
@@ -219,7 +217,7 @@ fn no_answer_error(after: Duration) -> TryError {
     TryError::not_begun(format!("no answer began within {:.1} s", after.as_secs_f32()))
 }
 
-/// An error and all that caused it, on one line.
+/// Formats an error with all its causes on one line.
 fn error_chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

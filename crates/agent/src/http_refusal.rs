@@ -1,5 +1,5 @@
-//! What an error of a server means: whether waiting helps, asking again helps, or nothing does. A pure function of what was
-//! said; whose fault it is is told in words that never have the key in them.
+//! Classifies the error of a server: whether waiting helps, asking again helps, or neither. Pure
+//! function of the answer; its messages never contain the key.
 
 use super::question::{ServerFault, TryCost, TryError};
 use super::retry_after;
@@ -9,10 +9,10 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use treebeam_run::port::PortError;
 
-/// How much of a server's own words is shown.
+/// Number of characters of a server's message that are shown.
 const MAX_MESSAGE_CHARS: usize = 300;
 
-/// An answer that is no success.
+/// An answer whose status is not a success.
 #[derive(Clone, Debug)]
 pub(super) struct HttpRefusal<'a> {
     pub(super) status: u16,
@@ -20,14 +20,14 @@ pub(super) struct HttpRefusal<'a> {
     pub(super) body: &'a str,
 }
 
-/// What it means for a question to this model. `continues` is the answer that the question went on from, by its name.
+/// Classifies an error of this model's server; `continues` is the id of the answer to continue.
 pub(super) fn judge_refusal(
     refusal: &HttpRefusal<'_>,
     model: &ModelAgent,
     continues: Option<&str>,
 ) -> TryError {
     let body: Value = serde_json::from_str(refusal.body).unwrap_or_default();
-    // Google sends a list where a stream was asked for.
+    // Google sends a list if a stream was requested.
     let body = body.get(0).unwrap_or(&body);
     let words = error_message(body).unwrap_or_else(|| refusal.body.to_owned());
     let why = format!(
@@ -39,7 +39,7 @@ pub(super) fn judge_refusal(
     let wait = retry_after::stated_wait(refusal.headers, body, Timestamp::now());
     let kind = error_kind(body) + " " + &words.to_lowercase();
     let says = |parts: &[&str]| parts.iter().any(|part| kind.contains(part));
-    // Some say which answer they do not know, and some what the field is called that has its name.
+    // Some servers name the unknown answer, some the field that holds its id.
     let is_of_it = |id: &str| says(&["previous_response"]) || words.contains(id);
     match refusal.status {
         400 | 404 | 422 if continues.is_some_and(is_of_it) => TryError::Forgotten(why),
@@ -79,7 +79,7 @@ pub(super) fn judge_refusal(
     }
 }
 
-/// The same for an error in the middle of an answer, which has a name and no status.
+/// Classifies an error in the middle of an answer, which has a name and no status.
 pub(super) fn judge_stream_error(
     body: &Value,
     model: &ModelAgent,
@@ -163,7 +163,7 @@ fn prompt_too_long(why: &str) -> TryError {
     TryError::unanswered(format!("the prompt is too long for the model: {why}"))
 }
 
-/// The names that an error has, in small letters.
+/// Returns the names of an error, in lower case.
 fn error_kind(body: &Value) -> String {
     let error = &body["error"];
     let parts = [&error["type"], &error["code"], &error["status"], &body["code"], &body["type"]];
@@ -172,13 +172,13 @@ fn error_kind(body: &Value) -> String {
     parts.collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
-/// What a server says in its own words.
+/// Returns a server's own message.
 fn error_message(body: &Value) -> Option<String> {
     let places = [&body["error"]["message"], &body["error"], &body["message"], &body["detail"]];
     places.into_iter().find_map(Value::as_str).map(str::to_owned)
 }
 
-/// The beginning of a text, on one line.
+/// Returns the start of a text, on one line.
 pub(super) fn shorten_to_line(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut short: String = line.chars().take(MAX_MESSAGE_CHARS).collect();
@@ -271,7 +271,7 @@ mod tests {
             "forgotten",
         );
         check(400, r#"{"error":{"message":"no 'previous_response_id' here"}}"#, "forgotten");
-        // As llama-stack says it, whose word for another thing that is not there is the same.
+        // As llama-stack says it; its message for a missing model is the same.
         let list = "Use 'client.responses.list()' to list available Responses.";
         check(404, &format!(r#"{{"detail":"Response 'resp-7' not found. {list}"}}"#), "forgotten");
         check(404, r#"{"detail":"Model 'm-1' not found."}"#, "unavailable: it is not there");
@@ -315,7 +315,7 @@ mod tests {
         check(r#"{"error":{"type":"invalid_request_error","message":"x"}}"#, "unanswered");
         check(r#"{"error":{"code":503,"message":"x"}}"#, "again None Perhaps");
         check(r#"{"error":"it broke"}"#, "again None Perhaps");
-        // As llama-stack says it where a stream was asked for.
+        // As llama-stack says it if a stream was requested.
         let lost = r#"{"error":{"message":"Response 'resp-7' not found.","code":"404"}}"#;
         check(lost, "forgotten");
         check(&lost.replace("resp-7", "resp-8"), "unavailable: it is not there");

@@ -1,16 +1,18 @@
-//! The door to agents: every question of every role goes through the same layers,
-//! `Record(Replay(Budget(Retry(Limit(Dispatch)))))`. An answer from disk costs nothing, each try
-//! is limited, and one that waits holds no slot.
+//! Asks agents: every question of every role passes the same layers. These are
+//! `RecordLayer(ReplayLayer(BudgetLayer(RetryLayer(LimitLayer(DispatchLayer)))))`. An answer on
+//! disk costs nothing, each try is limited, and a question that waits holds no slot.
 //!
 //! # Layout
-//! [`question`] is what goes through, [`settings`] and [`role_agents`] say who answers;
-//! `record_layer`, `replay_layer`, [`budget_layer`], [`retry_layer`], `limit_layer` and
-//! `dispatch_layer` are the layers. [`call_store`] keeps answers and reservations on disk,
-//! [`price`] knows what they cost, [`bucket`] counts slots and rates, `servers` knows which servers
-//! have answered, [`retry_timer`] waits visibly. `http` sends, `wire` writes and reads,
-//! `http_refusal` says what an error means, `retry_after` when to come back, `sse` takes streams
-//! apart; [`command`] runs a program instead and `cli` a coding agent, both in what `workspace`
-//! gives them; `tuner` needs neither.
+//! - Questions: [`question`] has the types, [`settings`] and [`role_agents`] the agent of each
+//!   role.
+//! - Layers, from the outside in: [`mod@record_layer`], [`mod@replay_layer`], [`budget_layer`],
+//!   [`retry_layer`], [`mod@limit_layer`], [`mod@dispatch_layer`]; [`call_store`] keeps answers and
+//!   reservations on disk, [`price`] computes costs, [`bucket`] counts slots and rates,
+//!   [`mod@servers`] remembers which servers have answered, [`retry_timer`] waits.
+//! - Servers: [`mod@http`] sends, [`mod@wire`] encodes and decodes, [`mod@sse`] splits streams,
+//!   [`mod@http_refusal`] classifies errors, [`mod@retry_after`] reads stated waits.
+//! - Programs: [`command`] runs one of the user's, [`mod@cli`] a coding agent, both in the folder
+//!   of [`mod@workspace`]; [`mod@tuner`] needs no program and no server.
 
 pub mod bucket;
 pub mod budget_layer;
@@ -68,24 +70,24 @@ use treebeam_run::port::{
 
 pub use system::forbid_inspection;
 
-/// All that the door needs to know.
+/// Everything that the agent door needs.
 #[derive(Debug)]
 pub struct DoorPlan {
-    /// Who answers.
+    /// The agent of each role.
     pub crew: RoleAgents,
-    /// What answers cost.
+    /// The prices of models.
     pub prices: ModelPrices,
     /// The most that may be spent.
     pub budget: Budget,
-    /// How many at once.
+    /// Limits on questions in flight and per minute.
     pub limits: AgentLimits,
-    /// How often and how long.
+    /// Number of tries, and how long to wait.
     pub patience: RetryPolicy,
-    /// Where answers are kept.
+    /// The place where answers are kept.
     pub calls: CallStore,
-    /// The calls of another run, where they are to be gone by and nobody is to be asked.
+    /// The calls of another run to replay; then no agent is asked.
     pub replays: Option<CallStore>,
-    /// Where programs work.
+    /// The place where programs work.
     pub surroundings: AgentWorkspace,
 }
 
@@ -93,11 +95,11 @@ type AskLayers<'a> =
     BudgetLayer<'a, RetryLayer<'a, LimitLayer<'a, DispatchLayer<'a>>, SystemTimer<'a>>>;
 type DoorLayers<'a> = RecordLayer<'a, ReplayLayer<'a, AskLayers<'a>>>;
 
-/// The door.
+/// The agent door: all layers, through which every question goes.
 pub struct AgentDoor<'a>(DoorLayers<'a>);
 
 impl<'a> AgentDoor<'a> {
-    /// Opens the door. What was spent before counts.
+    /// Creates the layers. What was spent before counts.
     ///
     /// # Errors
     /// When the calls on disk cannot be counted, or there is no HTTP client.

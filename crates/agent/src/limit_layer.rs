@@ -1,5 +1,5 @@
-//! Lets questions through one by one: so many at once, so many in a minute. They go in the order in which they came, and
-//! one that waits holds nothing.
+//! The layer that limits the questions in flight and per minute. Questions enter in the order in
+//! which they came, and one that waits holds nothing.
 
 use super::bucket::{AgentLimits, RemainingLimits};
 use super::question::{AgentLayer, AgentQuestion, TryCost, TryError, TryMeter};
@@ -10,10 +10,10 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use treebeam_run::port::{AgentReply, PortError};
 
-/// How many bytes of a prompt are about one token.
+/// Number of bytes of a prompt per token, about.
 const BYTES_PER_TOKEN: usize = 4;
 
-/// A layer that lets through.
+/// The limit layer around an inner one.
 pub(super) struct LimitLayer<'a, A> {
     inner: A,
     crew: &'a RoleAgents,
@@ -46,7 +46,7 @@ impl<'a, A> LimitLayer<'a, A> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// About how many tokens a question will take.
+    /// Estimates how many tokens a question will take.
     fn estimate_tokens(&self, question: &AgentQuestion) -> Result<f64, PortError> {
         let Some(model) = self.crew.settings_for(question.role)?.as_model() else { return Ok(0.0) };
         let prompt = u32::try_from(question.prompt.len() / BYTES_PER_TOKEN).unwrap_or(u32::MAX);
@@ -93,7 +93,7 @@ impl<'a, A> LimitLayer<'a, A> {
     }
 }
 
-/// A place inside, given back whatever happens.
+/// A slot of a question, given back on drop.
 struct LimitSlot<'a, 'b, A> {
     layer: &'a LimitLayer<'b, A>,
     thought: f64,

@@ -1,25 +1,24 @@
-//! What answers cost: prices per million tokens, the user's before the built-in ones. A model that nobody knows has no
-//! price, and then no cost is made up.
+//! Prices per million tokens, the user's before the built-in ones. Unknown models have no price.
 
 use std::collections::BTreeMap;
 use treebeam_run::port::{Cost, TokenUsage};
 
-/// Of when the built-in prices are. They change: a table in the configuration counts before them.
+/// Date of the built-in prices. They change: a table in the configuration overrides them.
 pub const PRICES_DATE: &str = "2026-11";
 
-/// Dollars per million tokens.
+/// Price of a model in dollars per million tokens.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ModelPrice {
-    /// What is read.
+    /// Price of input tokens.
     pub input: f64,
-    /// What is written.
+    /// Price of output tokens.
     pub output: f64,
-    /// What is read from a cache.
+    /// Price of input tokens from a cache.
     pub cached: f64,
 }
 
-/// Models by the beginning of their names, the longest that fits counting: input, output, cached. Where a price rises with
-/// the length of the prompt, the highest counts; where none is said for what is cached, that of the input.
+/// Built-in prices by the longest prefix of the model's name: input, output, cached. If a price
+/// rises with the prompt's length, the highest counts; without a cached price, that of the input.
 const BUILT_IN_PRICES: [(&str, [f64; 3]); 48] = [
     ("claude-fable-5", [10.0, 50.0, 1.0]),
     ("claude-fable-5-1", [10.0, 50.0, 0.25]),
@@ -71,12 +70,12 @@ const BUILT_IN_PRICES: [(&str, [f64; 3]); 48] = [
     ("o4-mini", [1.1, 4.4, 0.275]),
 ];
 
-/// Where a price is from.
+/// The table that a price is from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PriceOrigin {
     /// The user's own table.
     Configured,
-    /// The table in this program.
+    /// The built-in table.
     BuiltIn,
 }
 
@@ -85,13 +84,13 @@ pub enum PriceOrigin {
 pub struct ModelPrices(BTreeMap<String, ModelPrice>);
 
 impl ModelPrices {
-    /// The user's own, by the full name of the model, before the built-in ones.
+    /// Wraps the user's own prices, by the full name of the model; they override the built-in ones.
     #[must_use]
     pub const fn new(own: BTreeMap<String, ModelPrice>) -> Self {
         Self(own)
     }
 
-    /// The price of a model and where that is from.
+    /// Returns the price of a model and the table that it is from.
     #[must_use]
     pub fn find_price(&self, model: &str) -> Option<(ModelPrice, PriceOrigin)> {
         if let Some(price) = self.0.get(model) {
@@ -104,7 +103,8 @@ impl ModelPrices {
     }
 }
 
-/// A dated name is the same model, `gpt-4o-2024-08-06`; another word behind it is another model, `gpt-4o-audio`.
+/// Returns true if a name is this model with a date or version, as `gpt-4o-2024-08-06`; any other
+/// suffix is another model, as `gpt-4o-audio`.
 fn is_version_of(model: &str, name: &str) -> bool {
     let Some(rest) = model.strip_prefix(name) else { return false };
     let version = |part: &str| {
@@ -114,10 +114,10 @@ fn is_version_of(model: &str, name: &str) -> bool {
 }
 
 impl ModelPrice {
-    /// Of what costs nothing.
+    /// The price of a model that costs nothing.
     pub const FREE: Self = Self { input: 0.0, output: 0.0, cached: 0.0 };
 
-    /// What this much costs.
+    /// Computes the cost of this usage.
     #[must_use]
     pub fn cost_of(&self, usage: &TokenUsage) -> Cost {
         let cached = usage.cached.min(usage.input);
@@ -127,7 +127,7 @@ impl ModelPrice {
     }
 }
 
-/// A dollar per million tokens is a million of our units for each.
+/// Computes the cost of tokens: a dollar per million tokens is a million pico-dollars per token.
 fn token_cost(price: f64, tokens: u64) -> Cost {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
     let each = (price * 1e6).round() as u64;

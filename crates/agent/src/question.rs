@@ -1,5 +1,5 @@
-//! What goes through the layers of the door: a question, who is to answer it, and what can go
-//! wrong. Each layer is an `AgentLayer` around another one.
+//! The types that pass the layers: a question, the time and cost of its tries, and what can go
+//! wrong. Each layer is an [`AgentLayer`] around another one.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,33 +9,33 @@ use treebeam_run::port::{
     AgentError, AgentReply, AgentRequest, AgentRole, Continuation, PortError, TokenUsage,
 };
 
-/// A question on its way through the door.
+/// A question to an agent.
 #[derive(Clone, Debug)]
 pub struct AgentQuestion {
-    /// Names it for good; a plain file name.
+    /// Permanent name of the question; a plain file name.
     pub key: String,
-    /// In which role it is asked.
+    /// Role in which the question is asked.
     pub role: AgentRole,
-    /// Which round of its step this is, counted from 0.
+    /// Round of the question's step, counted from 0.
     pub round: u32,
-    /// The text. It can be long, and many hold it at once.
+    /// The prompt, which can be long and is shared by many.
     pub prompt: Arc<str>,
-    /// The answer that it goes on from.
+    /// The answer that the question continues, if any.
     pub continues: Option<Continuation>,
-    /// The worktree that it is about; none outside of a run.
+    /// The worktree that the question is about; none outside of a run.
     pub place: Option<CodePlace>,
-    /// The node that it is about; none outside of a run.
+    /// The node that the question is about; none outside of a run.
     pub node: Option<NodeId>,
 }
 
 impl AgentQuestion {
-    /// The name of the answer that it goes on from.
+    /// Returns the id of the answer that the question continues.
     #[must_use]
     pub fn continues_from(&self) -> Option<&str> {
         self.continues.as_ref().map(|continuation| continuation.id.as_str())
     }
 
-    /// Tells two questions of one key apart.
+    /// Returns a digest that tells two questions of one key apart.
     #[must_use]
     pub fn digest(&self) -> Sha256 {
         let before = self.continues_from().unwrap_or_default();
@@ -52,9 +52,9 @@ impl From<&AgentRequest> for AgentQuestion {
     }
 }
 
-/// A layer of the door.
+/// A layer that answers questions, usually with the help of an inner layer.
 pub(super) trait AgentLayer: Sync {
-    /// Answers a question. The meter is told of every further try that costs something.
+    /// Answers a question. The layer reports every further try that costs something to the meter.
     fn answer_question(
         &self,
         question: &AgentQuestion,
@@ -62,31 +62,31 @@ pub(super) trait AgentLayer: Sync {
     ) -> Result<AgentReply, TryError>;
 }
 
-/// Watches over what tries may cost, and how long they take.
+/// Meter that limits the cost and the time of a question's tries.
 pub(super) trait TryMeter: Sync {
-    /// Asks for one more try after one that may have been charged for.
+    /// Admits one more try after one that may have been charged for.
     fn another_try(&self) -> Result<(), TryError>;
 
-    /// How long tries may take from now on, all together; for ever, without a length.
+    /// Returns the time that is left for all tries together; none if it is unlimited.
     fn remaining_time(&self) -> Option<Duration> {
         None
     }
 
-    /// When nobody is waited for any longer, whatever they take.
+    /// Returns the time at which waiting ends, whatever the tries take.
     fn deadline(&self) -> Option<Instant> {
         None
     }
 
-    /// Hears how long a try took, whatever came of it.
+    /// Records the time that a try took, successful or not.
     fn record_try_time(&self, _: Duration) {}
 }
 
-/// Nobody counts, but the time may have an end.
+/// A meter that counts nothing, but may limit the time.
 #[derive(Default)]
 pub(super) struct DeadlineMeter {
-    /// Of the tries, all together.
+    /// Time for the tries, all together.
     pub(super) tries: Option<Duration>,
-    /// Of everything.
+    /// End of the waiting.
     pub(super) end: Option<Instant>,
 }
 
@@ -113,69 +113,69 @@ impl TryMeter for DeadlineMeter {
     }
 }
 
-/// Why one try brought no answer.
+/// The reason why one try brought no answer.
 #[derive(Debug)]
 pub(super) enum TryError {
-    /// It may go away by itself.
+    /// The error may go away by itself.
     Temporary {
         why: String,
         fault: ServerFault,
-        /// When the other side wants to be asked again.
+        /// Wait that the other side states.
         wait: Option<Duration>,
         spent: TryCost,
     },
-    /// There were too many questions: it goes away by waiting.
+    /// There were too many questions; waiting helps.
     RateLimited { why: String, wait: Option<Duration> },
-    /// The same question would fail again.
+    /// The question would fail again in the same way.
     Unanswered { why: String, spent: TryCost },
-    /// An answer came, and is none that can be read: the same question would bring such a one again.
+    /// The answer is unreadable, and would be again.
     Unreadable { why: String, raw: Vec<u8>, spent: TryCost },
-    /// The provider does not go on from the answer that was named.
+    /// The provider has forgotten the answer to continue from.
     Forgotten(String),
-    /// An answer could take more than is left.
+    /// An answer could take more than is left of the budget.
     OverBudget { budget: BudgetKind, why: String },
-    /// The time that tries may take was over before an answer came.
+    /// The time for tries was over before an answer came.
     OutOfTime { why: String, spent: TryCost },
-    /// Somebody wants to stop.
+    /// The user wants to stop.
     Interrupted,
-    /// No question will be answered.
+    /// No question can be answered.
     Unavailable(PortError),
 }
 
-/// What is at fault when something may go away by itself.
+/// The part at fault in a temporary error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ServerFault {
-    /// Nobody is there.
+    /// No server answers.
     Unreachable,
-    /// Somebody is there, and has no room for any question.
+    /// The server has no room for any question.
     Overloaded,
-    /// Somebody is there, and did not answer well.
+    /// The server answered badly.
     Answering,
     /// The server answered 500 or nothing at all: it is out of order, or fails at this question.
     Undecided,
 }
 
-/// What a failed try has cost.
+/// The cost of a failed try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TryCost {
     Nothing,
-    /// It was under way: the worst is to be assumed.
+    /// The try was under way: the worst case is assumed.
     Unknown,
     Known(TokenUsage),
 }
 
 impl TryError {
-    /// The time is over, and nothing was asked.
+    /// Creates the error for a question that was not asked because the time was over.
     pub(super) fn too_late(why: &str) -> Self {
         Self::OutOfTime { why: format!("there was no time left: {why}"), spent: TryCost::Nothing }
     }
 
-    /// It fails this question, and cost nothing.
+    /// Creates the error for a question that failed and cost nothing.
     pub(super) fn unanswered(why: impl Into<String>) -> Self {
         Self::Unanswered { why: why.into(), spent: TryCost::Nothing }
     }
 
-    /// An answer began and did not end.
+    /// Creates the error for an answer that began and did not end.
     pub(super) fn broken_off(why: impl Into<String>) -> Self {
         let (why, spent) = (why.into(), TryCost::Unknown);
         Self::Temporary { why, fault: ServerFault::Answering, wait: None, spent }
@@ -187,7 +187,7 @@ impl TryError {
         Self::Temporary { why, fault: ServerFault::Undecided, wait: None, spent }
     }
 
-    /// What it has cost.
+    /// Returns the cost of the try.
     pub(super) const fn spent(&self) -> TryCost {
         match self {
             Self::Temporary { spent, .. }

@@ -1,5 +1,5 @@
-//! Every answer is on disk before it is used, and one that is there is not asked for again. Nor is a question whose
-//! provider is known to have forgotten what it was to go on from.
+//! The layer that stores every answer on disk before it is used. A stored question is not asked
+//! again, and neither is one whose provider is known to have forgotten the answer to continue from.
 
 use super::call_store::{CallStore, StoredAnswer};
 use super::question::{AgentLayer, AgentQuestion, TryError, TryMeter};
@@ -8,7 +8,7 @@ use super::role_agents::RoleAgents;
 use jiff::Timestamp;
 use treebeam_run::port::AgentReply;
 
-/// A layer that remembers.
+/// The record layer around an inner one.
 pub(super) struct RecordLayer<'a, A> {
     pub(super) inner: A,
     pub(super) calls: &'a CallStore,

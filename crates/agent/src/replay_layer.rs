@@ -1,11 +1,10 @@
-//! Where an answer is from that is not on disk yet: from somebody who is asked, or from a run that was recorded before.
-//! There, nobody is asked, whatever the question.
+//! The layer that passes questions on, or replays the answers of an earlier run and asks no agent.
 
 use super::call_store::{CallStore, StoredAnswer};
 use super::question::{AgentLayer, AgentQuestion, TryCost, TryError, TryMeter};
 use treebeam_run::port::{AgentReply, AgentRole, PortError};
 
-/// A layer with somebody below it, or a record.
+/// An inner layer, or the recorded calls to replay.
 pub(super) enum ReplayLayer<'a, A> {
     Asked(A),
     Replayed(&'a CallStore),
@@ -24,7 +23,7 @@ impl<A: AgentLayer> AgentLayer for ReplayLayer<'_, A> {
     }
 }
 
-/// A question that had no answer then has none now: what came of that is the same.
+/// Returns the recorded answer; a question without one has the same consequences as then.
 fn replay_answer(calls: &CallStore, question: &AgentQuestion) -> Result<AgentReply, TryError> {
     let key = &question.key;
     match calls.find_answer(question)? {
@@ -38,7 +37,7 @@ fn replay_answer(calls: &CallStore, question: &AgentQuestion) -> Result<AgentRep
             let what = format!("the recorded answer to `{key}` cannot be read: {why}");
             Err(TryError::Unavailable(PortError::new(what)))
         }
-        // What a command printed before it failed is told, and is not the same from one time to the next.
+        // The prompt after a failure has the output of a command, which differs between runs.
         StoredAnswer::Other(reply) if follows_a_failure(question) => Ok(reply),
         StoredAnswer::Other(_) => {
             let what = format!("`{key}` was another question in the run that is replayed");
@@ -49,7 +48,7 @@ fn replay_answer(calls: &CallStore, question: &AgentQuestion) -> Result<AgentRep
     }
 }
 
-/// Whether it is asked in a later attempt of an eval, after one that failed.
+/// Returns true if a question belongs to a later attempt of an eval, after a failed one.
 fn follows_a_failure(question: &AgentQuestion) -> bool {
     let attempt = |part: &str| part.strip_prefix('a').and_then(|number| number.parse().ok());
     let attempt: Option<u32> = question.key.split('-').find_map(attempt);

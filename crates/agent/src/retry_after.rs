@@ -1,5 +1,5 @@
-//! When the other side wants to be asked again: said in a header as seconds, as milliseconds or as a date, or in the body.
-//! How much of that is believed is decided elsewhere.
+//! Reads the wait that a server states: in a header as seconds, as milliseconds or as a date, or in
+//! the body. How far it is respected is decided elsewhere.
 
 use jiff::fmt::rfc2822::DateTimeParser;
 use jiff::{SignedDuration, Timestamp};
@@ -7,10 +7,10 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The longest that is understood; more is as good as never.
+/// The longest wait that is read; a longer one is as good as never.
 const MAX_WAIT_SECONDS: f64 = 366.0 * 24.0 * 3600.0;
 
-/// How long to wait, if that was said.
+/// Returns the wait that the server states, if any.
 pub(super) fn stated_wait(
     headers: &BTreeMap<String, String>,
     body: &Value,
@@ -39,7 +39,7 @@ fn seconds_until(then: Timestamp, now: Timestamp) -> f64 {
     then.duration_since(now).max(SignedDuration::ZERO).as_secs_f64()
 }
 
-/// Google says `retryDelay` among the details of an error; some say when a quota is full again.
+/// Reads the wait in the body: Google's `retryDelay`, or the time at which a quota is full again.
 fn wait_in_body(body: &Value, now: Timestamp) -> Option<f64> {
     let error = &body["error"];
     let details = error["details"].as_array().into_iter().flatten();

@@ -1,7 +1,7 @@
-//! The one place that asks again. What may go away by itself is tried a few times, with pauses that grow; a rate limit is
-//! waited for, as long as the other side says; so is a server that is gone or overloaded now: a night must not end with the
-//! network's hiccup. The own pause is the least, whatever the other side says, and all waiting has an end by the clock.
-//! Everything else goes straight through.
+//! The layer that asks again. A temporary error is tried a few times, with growing pauses; rate
+//! limits and servers that are gone or overloaded are waited for, so that a network outage does not
+//! end a night's run. A pause is never shorter than treebeam's own, whatever the server states, and
+//! all waiting has an end by the clock. All other errors pass at once.
 
 use super::question::{AgentLayer, AgentQuestion, ServerFault, TryCost, TryError, TryMeter};
 use super::retry_timer::{RetryPause, RetryTimer};
@@ -15,14 +15,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use treebeam_run::port::{AgentReply, PortError};
 
-/// How often and how long.
+/// Number of tries, and how long to wait.
 #[derive(Clone, Copy, Debug)]
 pub struct RetryPolicy {
-    /// How often a question is tried.
+    /// The most tries of a question.
     pub tries: u32,
-    /// About how long the first pause is; each further one is twice as long.
+    /// Length of the first pause, about; each further one is twice as long.
     pub pause: Duration,
-    /// The longest pause that we choose ourselves.
+    /// The longest pause without a stated wait.
     pub longest_pause: Duration,
     /// The longest time after its first try that a question is asked again.
     pub wait: Duration,
@@ -32,12 +32,12 @@ pub struct RetryPolicy {
     pub outage: Duration,
     /// The time that any other server is waited for, without stated pauses.
     pub first_answer: Duration,
-    /// The longest time until a server begins to answer, where it is shorter than `timeout_sec`.
+    /// The longest time until a server begins to answer, if it is shorter than `timeout_sec`.
     pub first_byte: Option<Duration>,
 }
 
 impl RetryPolicy {
-    /// For a run that is left alone: a quota may come back the next day.
+    /// Policy for a run that is left alone: a quota may come back the next day.
     pub const OVERNIGHT: Self = Self {
         tries: 6,
         pause: Duration::from_secs(1),
@@ -48,7 +48,7 @@ impl RetryPolicy {
         first_answer: Duration::from_mins(30),
         first_byte: None,
     };
-    /// For a command that a person waits for: all waiting ends within a minute.
+    /// Policy for a command that a person waits for: all waiting ends within a minute.
     pub const BRIEF: Self = Self {
         tries: 3,
         pause: Duration::from_millis(500),
@@ -59,7 +59,7 @@ impl RetryPolicy {
         first_answer: Duration::ZERO,
         first_byte: None,
     };
-    /// For a single question that a person waits for: a server that says nothing is given up, too.
+    /// Policy for a single question that a person waits for: a silent server is given up, too.
     pub const SINGLE_QUESTION: Self =
         Self { first_byte: Some(Duration::from_secs(55)), ..Self::BRIEF };
 
@@ -70,13 +70,13 @@ impl RetryPolicy {
     }
 }
 
-/// The longest single pause that the other side may ask for, however long outages are waited for.
+/// The longest single pause that a server may state, however long outages are waited for.
 const LONGEST_STATED_PAUSE: Duration = Duration::from_hours(24);
 
 /// Factor by which the longest pause grows for questions whose tries may each have cost something.
 const PAID_PAUSE_FACTOR: u32 = 10;
 
-/// A layer that tries again.
+/// The retry layer around an inner one.
 pub(super) struct RetryLayer<'a, A, N> {
     inner: A,
     nap: N,
@@ -99,14 +99,14 @@ impl<'a, A, N> RetryLayer<'a, A, N> {
         Self { inner, nap, patience, jitter, servers, next_wait: AtomicU64::default() }
     }
 
-    /// From one half of a length to all of it, so that not everybody comes back at once.
+    /// Shortens a length at random by up to half, so that not all questions return at once.
     fn with_jitter(&self, length: Duration) -> Duration {
         let mut jitter = self.jitter.lock().unwrap_or_else(PoisonError::into_inner);
         let part = f64::from(jitter.next_u32()) / f64::from(u32::MAX);
         length.mul_f64(0.5 + part / 2.0)
     }
 
-    /// The pause before the n-th further try, counted from 1.
+    /// Returns the pause before the n-th further try, counted from 1.
     fn pause_before_try(&self, n: u32, spent: TryCost) -> Duration {
         let longest = match spent {
             TryCost::Nothing => self.patience.longest_pause,
@@ -116,28 +116,28 @@ impl<'a, A, N> RetryLayer<'a, A, N> {
         self.with_jitter(grown.min(longest))
     }
 
-    /// A pause that the other side has asked for, and a little more.
+    /// Returns the pause for a wait that the server states, plus a little more.
     fn stated_pause(&self, wait: Duration) -> Duration {
         let wait = wait.min(self.patience.wait).min(LONGEST_STATED_PAUSE);
         wait + self.with_jitter((wait / 10).min(Duration::from_secs(1)))
     }
 }
 
-/// A trouble after which a question may be asked again.
+/// An error after which a question may be asked again.
 struct RetryableError {
     why: String,
     kind: RetryableKind,
     /// True if it may be the server's fault as well as this question's.
     is_undecided: bool,
-    /// The pause that the other side stated.
+    /// The pause that the server states.
     stated: Option<Duration>,
     spent: TryCost,
 }
 
-/// The part of the other side that a trouble is about.
+/// The kind of an error after which a question may be asked again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RetryableKind {
-    /// It takes no more questions for now.
+    /// The agent takes no more questions for now.
     Limited,
     /// No question would be answered now.
     Outage(ServerFault),
@@ -146,7 +146,7 @@ enum RetryableKind {
 }
 
 impl RetryableError {
-    /// Takes in a trouble that may go away by itself; all other trouble comes back.
+    /// Converts an error that may go away by itself; returns all others as they are.
     fn from_error(trouble: TryError) -> Result<Self, TryError> {
         match trouble {
             TryError::RateLimited { why, wait } => {
@@ -173,7 +173,7 @@ impl RetryableError {
         }
     }
 
-    /// The trouble that a question ends with if it is not asked again.
+    /// Returns the error that a question ends with if it is not asked again.
     fn into_final_error(self, counts: &RetryCounts, waited: Duration) -> TryError {
         let Self { why, kind, spent, is_undecided: _, stated: _ } = self;
         let all = counts.limits + counts.outages + counts.bad_answers;
@@ -208,11 +208,11 @@ impl RetryableError {
 /// Counts of the tries and pauses of one question. Times are those of [`RetryTimer::now`].
 struct RetryCounts {
     begun: Duration,
-    /// The time of the first trouble.
+    /// The time of the first error.
     first_trouble: Option<Duration>,
     /// The number of the server's answers at the first trouble.
     answers_before: u64,
-    /// The sum of the pauses that the other side stated.
+    /// The sum of the pauses that the server stated.
     stated: Duration,
     limits: u32,
     outages: u32,
@@ -227,7 +227,7 @@ impl RetryCounts {
         Self { begun, first_trouble, answers_before, stated, limits, outages, bad_answers }
     }
 
-    /// The time since the first trouble, without the stated pauses.
+    /// Returns the time since the first error, without the stated pauses.
     fn unstated_wait(&self, now: Duration) -> Duration {
         let since = self.first_trouble.map_or(Duration::ZERO, |then| now.saturating_sub(then));
         since.saturating_sub(self.stated)
@@ -235,7 +235,7 @@ impl RetryCounts {
 }
 
 impl<A, N: RetryTimer> RetryLayer<'_, A, N> {
-    /// The pause before a question is asked again; none where it is given up.
+    /// Returns the pause before a question is asked again; none if it is given up.
     fn next_pause(
         &self,
         trouble: &mut RetryableError,
@@ -292,7 +292,7 @@ impl<A, N: RetryTimer> RetryLayer<'_, A, N> {
             && self.servers.answer_count(server) == counts.answers_before
     }
 
-    /// True if a question has waited long enough for a server that states no pause of its own.
+    /// Returns true if a question has waited long enough for a server that states no pause.
     fn is_out_of_patience(
         &self,
         trouble: &RetryableError,
@@ -309,13 +309,13 @@ impl<A, N: RetryTimer> RetryLayer<'_, A, N> {
             RetryableKind::Outage(_) | RetryableKind::BadAnswer => Duration::ZERO,
         };
         let RetryPolicy { outage, first_answer, .. } = self.patience;
-        // Whether it has answered is only looked up where that decides.
+        // Looked up only if it decides: it may read many files.
         waited >= outage.max(first_answer).max(least)
             || (waited >= outage.min(first_answer).max(least)
                 && waited >= self.outage_patience(server).max(least))
     }
 
-    /// The patience with a server that is gone or overloaded.
+    /// Returns the patience with a server that is gone or overloaded.
     fn outage_patience(&self, server: &ServerId) -> Duration {
         let RetryPolicy { outage, first_answer, .. } = self.patience;
         if self.servers.has_answered(server) { outage } else { first_answer }
@@ -382,7 +382,7 @@ impl<A: AgentLayer, N: RetryTimer> RetryLayer<'_, A, N> {
     }
 }
 
-/// Counts how long the tries of one question took, without the pauses between them.
+/// Measures the time of a question's tries, without the pauses between them.
 struct TryStopwatch<'a> {
     meter: &'a dyn TryMeter,
     took: Mutex<Duration>,

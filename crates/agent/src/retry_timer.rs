@@ -1,4 +1,4 @@
-//! Waiting that can be seen and broken off. How long, and why, is decided elsewhere.
+//! Waits before a question is asked again, visibly and interruptibly. Does not decide how long.
 
 use super::question::TryError;
 use jiff::Timestamp;
@@ -8,35 +8,35 @@ use std::thread;
 use std::time::{Duration, Instant};
 use treebeam_run::port::AgentRole;
 
-/// How soon somebody who wants to stop is heard.
+/// The pause between two looks at whether to stop.
 pub(super) const STOP_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Sees what goes on behind the door.
+/// Observer of the questions that wait.
 pub trait DoorObserver: Sync {
-    /// A question has to wait.
+    /// Called when a question begins to wait.
     fn on_wait(&self, wait: &QuestionWait<'_>);
-    /// A question that had to wait is answered or given up.
+    /// Called when a question that had to wait is answered or given up.
     fn on_wait_end(&self, _id: u64) {}
-    /// Something to know.
+    /// Called with a message for the user.
     fn on_note(&self, text: &str);
-    /// Whether to stop waiting.
+    /// Returns true if waiting has to stop.
     fn wants_to_stop(&self) -> bool;
 }
 
 /// A question that has to wait.
 #[derive(Clone, Copy, Debug)]
 pub struct QuestionWait<'a> {
-    /// Tells it from other questions of this door.
+    /// Number of the question, unique in this process.
     pub id: u64,
-    /// Whose.
+    /// Role of the question.
     pub role: AgentRole,
-    /// Why.
+    /// Reason of the wait.
     pub why: &'a str,
-    /// The time of its first pause.
+    /// Time of the question's first pause.
     pub since: Timestamp,
-    /// How long.
+    /// Length of the pause.
     pub length: Duration,
-    /// Until when.
+    /// End of the pause.
     pub until: Timestamp,
 }
 
@@ -47,13 +47,13 @@ pub(super) struct RetryPause<'a> {
     pub(super) why: &'a str,
     pub(super) since: Timestamp,
     pub(super) length: Duration,
-    /// True once waiting any longer is of no use.
+    /// Returns true once waiting any longer is of no use.
     pub(super) is_in_vain: &'a dyn Fn() -> bool,
 }
 
-/// Waits.
+/// A timer for pauses, which tests replace.
 pub(super) trait RetryTimer: Sync {
-    /// The time on a clock that only goes forward.
+    /// Returns the time on a clock that only goes forward.
     fn now(&self) -> Duration;
     /// Waits for a pause to end, unless the program is to stop or waiting is in vain.
     fn wait_pause(&self, pause: &RetryPause<'_>) -> Result<(), TryError>;
@@ -61,7 +61,7 @@ pub(super) trait RetryTimer: Sync {
     fn end_wait(&self, _id: u64) {}
 }
 
-/// Really waits, and says so.
+/// The timer that really waits, and reports each wait.
 pub(super) struct SystemTimer<'a> {
     observer: &'a dyn DoorObserver,
     begun: Instant,

@@ -1,4 +1,4 @@
-//! Who answers in which role.
+//! The agents by role.
 
 use super::settings::AgentSettings;
 use serde_json::Value;
@@ -11,13 +11,13 @@ use treebeam_run::port::{AgentRole, PortError};
 pub struct RoleAgents(BTreeMap<AgentRole, AgentSettings>);
 
 impl RoleAgents {
-    /// These agents.
+    /// Wraps these agents.
     #[must_use]
     pub const fn new(agents: BTreeMap<AgentRole, AgentSettings>) -> Self {
         Self(agents)
     }
 
-    /// What is recorded of them: everything that is set but their keys.
+    /// Describes the agents for the record: all settings but their keys.
     #[must_use]
     pub fn describe_agents(&self) -> RecordedAgents {
         let words = |settings: &AgentSettings| {
@@ -30,10 +30,10 @@ impl RoleAgents {
         )
     }
 
-    /// Who answers in a role.
+    /// Returns the agent of a role.
     ///
     /// # Errors
-    /// When nobody does.
+    /// When no agent is set for it.
     pub fn settings_for(&self, role: AgentRole) -> Result<&AgentSettings, PortError> {
         self.0.get(&role).ok_or_else(|| {
             PortError::new(format!("no agent is set for the role `{role}`"))
@@ -42,7 +42,7 @@ impl RoleAgents {
     }
 }
 
-/// A value in words; nothing where nothing is set.
+/// Formats a value as text; none for an unset one.
 fn value_to_text(value: &Value) -> Option<String> {
     match value {
         Value::Null => None,

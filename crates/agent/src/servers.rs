@@ -1,5 +1,6 @@
-//! Which servers have answered in this run, and which are given up. One entry per base URL or program, shared by all roles
-//! of a door: two roles behind one server know the same of it. What follows from that is decided elsewhere.
+//! Remembers which servers have answered in this run, and which are given up. One entry per base
+//! URL or program, shared by all roles of a door: two roles behind one server see the same entry.
+//! The consequences are decided elsewhere.
 
 use super::call_store::CallStore;
 use super::role_agents::RoleAgents;
@@ -10,12 +11,13 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use treebeam_run::port::AgentRole;
 
+
 /// The facts about one server.
 #[derive(Clone, Copy, Debug, Default)]
 struct ServerRecord {
-    /// True if it has answered in this run; none until that was looked up.
+    /// True if the server has answered in this run; none until that was looked up.
     has_answered: Option<bool>,
-    /// True if a question was given up because of it and it has not answered since.
+    /// True if a question was given up because of the server, silent since then.
     is_given_up: bool,
     /// Number of answers to this process.
     answers: u64,
@@ -37,7 +39,7 @@ impl<'a> ServerBook<'a> {
         self.records.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The server behind a role.
+    /// Returns the server behind a role.
     pub(super) fn server_for_role(&self, role: AgentRole) -> ServerId {
         let document = self.crew.settings_for(role).map_or(Value::Null, AgentSettings::to_document);
         ServerId::from_document(&document)
@@ -61,13 +63,12 @@ impl<'a> ServerBook<'a> {
         self.lock_records().entry(server.clone()).or_default().is_given_up = true;
     }
 
-    /// True if a question was given up because of a server that has not answered since.
+    /// Returns true if a question was given up because of a server that has not answered since.
     pub(super) fn is_given_up(&self, server: &ServerId) -> bool {
         self.lock_records().get(server).is_some_and(|record| record.is_given_up)
     }
 
-    /// True if a server has answered in this run. Answers to an earlier process of the run are
-    /// looked up once, on disk.
+    /// Returns true if a server has answered in this run; earlier processes are looked up once.
     pub(super) fn has_answered(&self, server: &ServerId) -> bool {
         if let Some(known) = self.lock_records().get(server).and_then(|record| record.has_answered)
         {

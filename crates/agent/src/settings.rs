@@ -1,4 +1,4 @@
-//! Who answers in a role: the provider, the model and how it is asked. Parsed and checked elsewhere; believed here.
+//! Settings of a role's agent: provider, model and parameters. Checked elsewhere; trusted here.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -9,24 +9,24 @@ use treebeam_store::env_file::Secret;
 
 pub use treebeam_run::port::EditMode;
 
-/// How long an answer may be where nobody says otherwise: what is reserved for it must have a bound.
+/// The longest answer by default: the reservation for it must have a bound.
 pub const DEFAULT_MAX_TOKENS: u32 = 16_384;
-/// What one call of a coding agent is taken to need at most where nobody says otherwise, in tokens.
+/// The most tokens that one call of a coding agent is assumed to need by default.
 pub const DEFAULT_CLI_MAX_TOKENS: u32 = 200_000;
-/// How long one try may take where nobody says otherwise.
+/// The longest time of one try by default.
 pub const DEFAULT_TRY_TIMEOUT: Duration = Duration::from_mins(10);
 
-/// One agent.
+/// Settings of one agent.
 #[derive(Clone, Debug)]
 pub struct AgentSettings {
-    /// Through what it is asked.
+    /// Kind of the agent.
     pub line: AgentKind,
-    /// How long one try may take.
+    /// The longest time of one try.
     pub timeout: Duration,
 }
 
 impl AgentSettings {
-    /// Whether its answers can be gone on from.
+    /// Returns true if a question can continue an answer of this agent.
     #[must_use]
     pub const fn can_continue(&self) -> bool {
         match &self.line {
@@ -36,7 +36,7 @@ impl AgentSettings {
         }
     }
 
-    /// What its answers are in a role: only a coder edits.
+    /// Returns the edit mode of the agent's answers in a role: only a coder edits.
     #[must_use]
     pub fn edits_as(&self, role: AgentRole) -> EditMode {
         match (&self.line, role) {
@@ -50,14 +50,14 @@ impl AgentSettings {
     }
 }
 
-/// Through what an agent is asked.
+/// The kinds of agents.
 #[derive(Clone, Debug)]
 pub enum AgentKind {
     /// A model behind a server.
     Model(ModelAgent),
     /// A program of the user's.
     Command(CommandAgent),
-    /// The built-in one that needs no model.
+    /// The built-in agent that needs no model.
     Tuner(TunerAgent),
     /// A coding agent on the command line.
     Cli(CliAgent),
@@ -66,21 +66,21 @@ pub enum AgentKind {
 /// A model behind a server.
 #[derive(Clone, Debug)]
 pub struct ModelAgent {
-    /// Which wire format its server speaks.
+    /// Wire format of the server.
     pub wire: WireFormat,
-    /// Its name there.
+    /// Name of the model at the server.
     pub name: String,
-    /// Where the server is, without a slash at the end.
+    /// URL of the server, without a slash at the end.
     pub base_url: String,
-    /// What it is paid with.
+    /// Key of the server, if it needs one.
     pub key: Option<ApiKey>,
-    /// How freely it answers.
+    /// Sampling temperature.
     pub temperature: Option<f64>,
     /// The longest answer, in tokens.
     pub max_tokens: u32,
-    /// How hard it thinks.
+    /// Reasoning effort.
     pub effort: Option<String>,
-    /// What else goes into each request.
+    /// Further fields of each request.
     pub extra: Map<String, Value>,
 }
 
@@ -89,32 +89,32 @@ pub struct ModelAgent {
 pub struct CommandAgent {
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// The key that it needs, in the variable that it is in here.
+    /// The key that the program needs, and the variable that holds it.
     pub key: Option<ApiKey>,
-    /// What becomes of its answer.
+    /// Treatment of the answer: a diff, or edits in place.
     pub edits: EditMode,
 }
 
 /// A coding agent on the command line.
 #[derive(Clone, Debug)]
 pub struct CliAgent {
-    /// Which.
+    /// The coding agent's kind.
     pub tool: CliTool,
-    /// How it is started: a program and what comes before its own arguments.
+    /// The program, and the arguments before its own.
     pub command: Vec<String>,
-    /// The model that it uses; its own choice, if none.
+    /// The model to use; by default the agent's own choice.
     pub model: Option<String>,
-    /// What is added to its arguments.
+    /// Further arguments of the program.
     pub args: Vec<String>,
-    /// Another server than its own.
+    /// A server to use instead of the agent's own.
     pub base_url: Option<String>,
     /// A key to use instead of the user's login.
     pub key: Option<ApiKey>,
-    /// What one call is taken to need at most, in tokens: it says so only afterwards.
+    /// The most tokens that one call is assumed to need: the use is known only afterwards.
     pub max_tokens: u32,
-    /// Whose settings, logins and sessions it sees.
+    /// The home folder with the agent's settings, logins and sessions.
     pub home: AgentHome,
-    /// What becomes of its answer.
+    /// Treatment of the answer: a diff, or edits in place.
     pub edits: EditMode,
 }
 
@@ -122,34 +122,34 @@ pub struct CliAgent {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentHome {
-    /// The user's own, with its login.
+    /// The user's own home, with its login.
     #[default]
     User,
-    /// One of the run's, empty at first.
+    /// A home of the run's, empty at first.
     Scratch,
 }
 
 /// The coding agents that are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CliTool {
-    /// `OpenAI`'s.
+    /// The coding agent of `OpenAI`.
     Codex,
-    /// Anthropic's.
+    /// The coding agent of Anthropic.
     Claude,
-    /// Google's.
+    /// The coding agent of Google.
     Gemini,
-    /// The one that takes any model.
+    /// The open-source agent `opencode`, for any model.
     Opencode,
-    /// The one that pairs.
+    /// The pair programmer `aider`.
     Aider,
 }
 
 impl CliTool {
-    /// All of them.
+    /// All coding agents.
     pub const ALL: [Self; 5] =
         [Self::Codex, Self::Claude, Self::Gemini, Self::Opencode, Self::Aider];
 
-    /// Its name in the configuration.
+    /// Returns the agent's name in the configuration.
     #[must_use]
     pub const fn provider_name(self) -> &'static str {
         match self {
@@ -161,7 +161,7 @@ impl CliTool {
         }
     }
 
-    /// Its program.
+    /// Returns the name of the agent's program.
     #[must_use]
     pub const fn program_name(self) -> &'static str {
         match self {
@@ -173,7 +173,7 @@ impl CliTool {
         }
     }
 
-    /// The oldest version that it is known to work with.
+    /// Returns the oldest version that is known to work.
     #[must_use]
     pub const fn oldest_version(self) -> (u32, u32) {
         match self {
@@ -185,7 +185,7 @@ impl CliTool {
         }
     }
 
-    /// Whether a session of its own can be forked.
+    /// Returns true if a session can be forked.
     #[must_use]
     pub const fn can_continue(self) -> bool {
         !matches!(self, Self::Aider)
@@ -195,38 +195,38 @@ impl CliTool {
 /// The built-in agent that needs no model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TunerAgent {
-    /// Globs of the files that it looks at; none: what it finds.
+    /// Globs of the files that the tuner reads; without any it searches by itself.
     pub files: Vec<String>,
-    /// What its choices among equals follow from.
+    /// Seed of the tuner's choices among equals.
     pub seed: u64,
 }
 
-/// A key and the variable that it is in.
+/// A key and the variable that holds it.
 #[derive(Clone, Debug)]
 pub struct ApiKey {
-    /// The variable's name.
+    /// Name of the variable.
     pub variable: String,
-    /// What is in it.
+    /// Value of the variable.
     pub value: Secret,
 }
 
 /// A wire format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WireFormat {
-    /// `OpenAI`'s Responses.
+    /// The Responses API of `OpenAI`.
     Responses,
-    /// `OpenAI`'s chat completions, as many servers speak them.
+    /// The chat completions of `OpenAI`, which many servers speak.
     Chat,
-    /// Anthropic's messages.
+    /// The messages API of Anthropic.
     Messages,
-    /// Google's `generateContent`.
+    /// The `generateContent` API of Google.
     Gemini,
-    /// Ollama's own chat.
+    /// The chat API of Ollama.
     Ollama,
 }
 
 impl WireFormat {
-    /// The provider's own server.
+    /// Returns the URL of the provider's own server.
     #[must_use]
     pub const fn default_base_url(self) -> &'static str {
         match self {
@@ -237,7 +237,7 @@ impl WireFormat {
         }
     }
 
-    /// The variable that usually has the key.
+    /// Returns the variable that usually holds the key.
     #[must_use]
     pub const fn key_variable(self) -> Option<&'static str> {
         match self {
@@ -248,13 +248,13 @@ impl WireFormat {
         }
     }
 
-    /// Whether its server can go on from an answer of its own.
+    /// Returns true if the server can continue an answer of its own.
     #[must_use]
     pub const fn can_continue(self) -> bool {
         matches!(self, Self::Responses)
     }
 
-    /// Its name in the configuration.
+    /// Returns the format's name in the configuration.
     #[must_use]
     pub const fn provider_name(self) -> &'static str {
         match self {
@@ -268,7 +268,7 @@ impl WireFormat {
 }
 
 impl AgentSettings {
-    /// Its name, for messages.
+    /// Returns the provider's name, for messages.
     #[must_use]
     pub fn provider_name(&self) -> &'static str {
         match &self.line {
@@ -279,7 +279,7 @@ impl AgentSettings {
         }
     }
 
-    /// What is done with its answer.
+    /// Returns the treatment of the agent's answer.
     #[must_use]
     pub const fn edits(&self) -> EditMode {
         match &self.line {
@@ -289,7 +289,7 @@ impl AgentSettings {
         }
     }
 
-    /// The name of the model, as far as it is known; none where nobody counts.
+    /// Returns the model's name for its price, empty if unknown; none if the use is not counted.
     #[must_use]
     pub fn priced_model(&self) -> Option<&str> {
         match &self.line {
@@ -299,7 +299,7 @@ impl AgentSettings {
         }
     }
 
-    /// The model, where there is one.
+    /// Returns the model, if the agent is one.
     #[must_use]
     pub const fn as_model(&self) -> Option<&ModelAgent> {
         match &self.line {
@@ -308,7 +308,7 @@ impl AgentSettings {
         }
     }
 
-    /// The key, where there is one.
+    /// Returns the key, if there is one.
     #[must_use]
     pub const fn api_key(&self) -> Option<&ApiKey> {
         match &self.line {
@@ -319,7 +319,7 @@ impl AgentSettings {
         }
     }
 
-    /// All but the key, for the record of a call.
+    /// Returns all settings but the key, for the record of a call.
     #[must_use]
     pub fn to_document(&self) -> Value {
         let timeout_sec = self.timeout.as_secs_f64();

@@ -1,12 +1,12 @@
-//! Server-sent events and lines of JSON, taken apart. What they mean is said by the wire formats.
+//! Splits server-sent events. The wire formats interpret them.
 
-/// One event.
+/// One server-sent event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SseEvent {
     pub(super) data: String,
 }
 
-/// The events of a text, the last one too where the text breaks off inside it.
+/// Parses the events of a text, including a last one that is cut off.
 pub(super) fn parse_events(text: &str) -> Vec<SseEvent> {
     let mut events = Vec::new();
     let mut data: Option<String> = None;

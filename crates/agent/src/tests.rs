@@ -1,4 +1,4 @@
-//! The layers one by one, each around a scripted one.
+//! Tests of each layer around a scripted inner one.
 
 mod budget;
 mod waiting;
@@ -31,7 +31,7 @@ use treebeam_run::port::{AgentReply, AgentRole, Continuation, PortError, TokenUs
 use treebeam_store::RunDir;
 use treebeam_store::env_file::Secret;
 
-/// Sees all, and may want to stop.
+/// Observer that records notes, and may stop the waiting.
 #[derive(Default)]
 struct Watcher {
     notes: Mutex<Vec<String>>,
@@ -48,7 +48,7 @@ impl DoorObserver for Watcher {
     }
 }
 
-/// Answers what is written down for it, and counts.
+/// Layer that gives scripted answers, and counts them.
 #[derive(Default)]
 struct Script {
     lines: Mutex<VecDeque<Result<AgentReply, TryError>>>,
@@ -147,14 +147,14 @@ fn an_answer_is_kept_and_not_asked_for_again() {
     };
     assert_eq!([ask("p"), ask("p"), ask("p")], ["one", "one", "one"]);
     assert_eq!(script.asked(), 1);
-    // Another prompt under the same key is another question; the first answer is only put aside.
+    // Another prompt under the same key is another question; the first answer is only set aside.
     assert_eq!([ask("q"), ask("q")], ["two", "two"]);
     assert_eq!(files(&folder.path().join("c")), ["k.json", "k.old-1"]);
     let path = folder.path().join("c/k.json");
     let text = fs::read_to_string(&path).unwrap();
     assert!(text.contains("\"prompt\":\"q\"") && text.contains("resp-1"), "{text}");
     assert!(!text.contains("canary"), "{text}");
-    // A flipped letter of the answer is seen, and so is half a file.
+    // A changed letter of the answer is noticed, and so is half a file.
     fs::write(&path, text.replace("two", "twu")).unwrap();
     assert_eq!(ask("q"), "three");
     let whole = fs::read_to_string(&path).unwrap();
@@ -189,10 +189,10 @@ fn what_is_known_to_be_forgotten_is_not_asked_for_again() {
         (1, vec!["k.forgotten".to_owned()])
     );
     assert_eq!(calls.total_spent().unwrap(), CallAmount::default());
-    // What goes on from something else is another question.
+    // A question that continues another answer is another question.
     assert_eq!([ask("r-2"), ask("r-2")], ["one", "one"]);
     assert_eq!(script.asked(), 2);
-    // Half a note is none.
+    // Half a record counts as none.
     fs::remove_file(folder.path().join("c/k.json")).unwrap();
     fs::write(folder.path().join("c/k.forgotten"), "{\"why\"").unwrap();
     assert_eq!([ask("r-1"), ask("r-1")], ["who?", "who?"]);
@@ -233,7 +233,7 @@ fn what_came_in_place_of_an_answer_is_kept_and_is_none() {
     assert_eq!(calls.total_spent().unwrap().tokens, ask().unwrap().usage.unwrap().total_tokens());
 }
 
-/// Does not wait, and writes down for how long it would have.
+/// Timer that does not wait, but records each pause.
 #[derive(Default)]
 struct Naps(Mutex<Vec<Duration>>);
 
@@ -252,7 +252,7 @@ fn passing(wait: Option<u64>, spent: TryCost) -> Result<AgentReply, TryError> {
     Err(TryError::Temporary { why: "oops".into(), fault: ServerFault::Answering, wait, spent })
 }
 
-/// Agents, and a ledger without calls of theirs.
+/// Returns agents and a store without recorded calls.
 fn nothing_recorded() -> (RoleAgents, CallStore) {
     (crew(), CallStore::Folder("no-calls".into()))
 }
@@ -268,7 +268,7 @@ const PATIENCE: RetryPolicy = RetryPolicy {
     first_byte: None,
 };
 
-/// Lets nobody out before enough are in, and remembers how many there were at once.
+/// Layer that holds questions until enough are inside, and records the most at once.
 struct Crowd {
     inside: AtomicU32,
     most: AtomicU32,

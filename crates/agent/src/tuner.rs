@@ -1,5 +1,5 @@
-//! The built-in agent that needs no model, in a worktree: shows it the files that git tracks, and gives back what it says.
-//! What it thinks is [`treebeam_tuner`]; nothing is written here.
+//! Runs the built-in tuner in a worktree: passes it the files that git tracks, and returns its
+//! answer. The tuner itself is [`treebeam_tuner`]; nothing is written here.
 
 use super::command::AgentWorkspace;
 use super::question::{AgentQuestion, TryError};
@@ -14,14 +14,14 @@ use treebeam_tuner::change::ConstantChange;
 use treebeam_tuner::constant::{Constant, find_constants};
 use treebeam_tuner::scope::TunerScope;
 
-/// The longest file that is looked at, in bytes.
+/// The longest file that is read, in bytes.
 const MAX_TUNER_FILE_BYTES: u64 = 256 << 10;
-/// The most files.
+/// The most files that are read.
 const MAX_TUNER_FILES: usize = 1000;
-/// The most constants.
+/// The most constants that are found.
 const MAX_TUNER_CONSTANTS: usize = 10_000;
 
-/// Lets the tuner answer.
+/// Answers a question with the tuner.
 pub(super) fn answer_with_tuner(
     tuner: &settings::TunerAgent,
     question: &AgentQuestion,
@@ -42,12 +42,12 @@ pub(super) fn answer_with_tuner(
             TunerRequest::Diff(change) => seen.diff_change(&change),
             TunerRequest::Description => treebeam_tuner::describe_constants(&seen.find_constants()),
         };
-    // It asks nobody, so nobody is paid.
+    // The tuner asks no provider, so that its answers are free.
     let free = |said| AgentReply { cost: Some(Cost::default()), ..AgentReply::from_text(said) };
     said.map(free).map_err(TryError::unanswered)
 }
 
-/// The paths that git tracks in a worktree, which must be one of its own.
+/// Lists the paths that git tracks in a folder, which must be the root of a worktree.
 fn list_tracked(folder: &Path) -> Result<Vec<String>, PortError> {
     let cannot =
         || PortError::new("the tuner changes what git tracks, and cannot tell what that is");
@@ -62,7 +62,7 @@ fn list_tracked(folder: &Path) -> Result<Vec<String>, PortError> {
     repo.tracked_paths()
 }
 
-/// What there is to be looked at.
+/// The files that the tuner may read.
 struct TunerFiles<'a> {
     folder: &'a Path,
     tracked: Vec<String>,
@@ -70,7 +70,7 @@ struct TunerFiles<'a> {
 }
 
 impl TunerFiles<'_> {
-    /// All constants, in the order of the files' paths.
+    /// Finds all constants, in the order of the files' paths.
     fn find_constants(&self) -> Vec<Constant> {
         let wanted =
             self.tracked.iter().filter(|path| self.scope.contains(path)).take(MAX_TUNER_FILES);
@@ -94,7 +94,7 @@ impl TunerFiles<'_> {
     }
 }
 
-/// The text of a regular file of the worktree that no link leads to; none where it is anything else, or too long.
+/// Reads a regular file of the worktree; none for a path with a link, or a file that is too long.
 fn read_plain_file(folder: &Path, path: &str) -> Option<String> {
     let root = folder.canonicalize().ok()?;
     let place = root.join(path);

@@ -2,10 +2,10 @@
 
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
-/// From now on nobody but the administrator can look into this process, and it leaves no core file.
+/// Makes this process unreadable for all but the administrator, without core files.
 ///
 /// # Errors
-/// When the system does not let us.
+/// When the system refuses.
 pub fn forbid_inspection() -> std::io::Result<()> {
     Ok(set_dumpable_behavior(DumpableBehavior::NotDumpable)?)
 }

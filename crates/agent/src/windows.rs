@@ -1,9 +1,9 @@
-//! Where a process cannot be kept from being looked into by others of the same user.
+//! Placeholder for systems on which a process cannot be hidden from others of the same user.
 
-/// Does nothing here.
+/// Does nothing on this system.
 ///
 /// # Errors
-/// Never.
+/// Never returns an error.
 pub const fn forbid_inspection() -> std::io::Result<()> {
     Ok(())
 }

@@ -1,6 +1,6 @@
-//! Where programs work, and what becomes of what they change there. In a run that is the worktree of the node or eval that
-//! a question is about: when the program has ended, with all that it started, the change is what git says, and the worktree
-//! is put back to what it was. So the change is an answer like any other, and is applied like any other.
+//! The folders in which programs work, and the capture of their edits. In a run that is the
+//! worktree of the question's node or eval: once the program and all its children have ended, git
+//! gives the diff and the worktree is restored. So the diff is an answer like any other.
 
 use super::question::{AgentQuestion, TryCost, TryError};
 use super::settings::EditMode;
@@ -18,47 +18,47 @@ use treebeam_run::port::{AgentReply, AgentRole, PortError};
 use treebeam_store::RunDir;
 use treebeam_store::lease::LeaseFence;
 
-/// How long a program has between being asked to end and being killed.
+/// Time between the request to end and the kill of a program.
 pub(super) const AGENT_KILL_GRACE: Duration = Duration::from_secs(2);
 
-/// Where the files of single calls lie.
+/// Name of the folder for the files of single calls.
 pub(super) const CLI_CALLS_FOLDER: &str = "desk";
 
-/// Where programs work.
+/// The place where programs work.
 #[derive(Clone, Debug)]
 pub enum AgentWorkspace {
-    /// In the worktrees of a run.
+    /// The worktrees of a run.
     Run(RunWorkspace),
-    /// In one folder, outside of any run.
+    /// One folder, outside of any run.
     Folder(PathBuf),
 }
 
-/// A run whose worktrees programs work in, for as long as it is ours.
+/// The worktrees of a run that this process has.
 #[derive(Clone, Debug)]
 pub struct RunWorkspace {
-    /// Knows the worktrees.
+    /// Git access to the worktrees.
     pub repo: Arc<GitRepo>,
-    /// Where they are.
+    /// Directory of the run.
     pub dir: RunDir,
-    /// The run's name.
+    /// Id of the run.
     pub id: RunId,
-    /// Says whether it is still ours.
+    /// Check that this process still has the run.
     pub fence: LeaseFence,
-    /// What lies in the user's working tree and not in git: whoever edits finds it in the worktree.
+    /// Files of the user's working tree outside git, linked into the worktree during edits.
     pub inputs: Vec<WorktreePath>,
 }
 
-/// What a program is to do in its folder.
+/// The access of a program to its folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AccessMode {
-    /// Look, and answer. Whatever it changes is undone.
+    /// Read-only: any change is undone.
     Reading,
-    /// Change it.
+    /// Editing: the changes are the answer.
     Editing,
 }
 
 impl AgentWorkspace {
-    /// Whether anything may be done here: nothing in a run that another process has now.
+    /// Refuses work in a run that another process has now.
     pub(super) fn check_fence(&self) -> Result<(), PortError> {
         match self {
             Self::Run(grounds) => Ok(grounds.fence.check_ownership()?),
@@ -66,12 +66,12 @@ impl AgentWorkspace {
         }
     }
 
-    /// Ends what a process before us has started in this run's worktrees, and has not lived to end.
+    /// Ends the agents that an earlier process left in this run's worktrees.
     pub(super) fn end_leftover_agents(&self) -> Result<(), PortError> {
         let Self::Run(RunWorkspace { repo, dir, .. }) = self else { return Ok(()) };
         self.check_fence()?;
         repo.remove_index_copies();
-        // What stays is made anew by the call that needs it.
+        // If it cannot be removed, the next call that needs it replaces it.
         drop(fs::remove_dir_all(dir.root().join(CLI_CALLS_FOLDER)));
         for parent in ["cand", "wt"] {
             let folders = fs::read_dir(dir.root().join(parent)).into_iter().flatten().flatten();
@@ -85,7 +85,7 @@ impl AgentWorkspace {
         Ok(())
     }
 
-    /// What an agent is to do about a question: only a coder edits, and only a candidate.
+    /// Returns the access for a question: only a coder edits, and only a candidate.
     pub(super) const fn access_mode(
         &self,
         question: &AgentQuestion,
@@ -99,7 +99,7 @@ impl AgentWorkspace {
         }
     }
 
-    /// Lets somebody work in the folder that a question is about. What fits `litter` is no part of a change.
+    /// Runs work in the folder of a question. Files that match `litter` are not part of a change.
     pub(super) fn work_in_folder(
         &self,
         question: &AgentQuestion,
@@ -113,7 +113,7 @@ impl AgentWorkspace {
         };
         let repo = &grounds.repo;
         if let CodePlace::Node(_) = place {
-            // A node's worktree stays: somebody who was killed may have left something there.
+            // A node's worktree stays: a killed agent may have left changes there.
             repo.make_at_ref(place, &grounds.inputs)?;
         }
         match doing {
@@ -122,7 +122,7 @@ impl AgentWorkspace {
         }
     }
 
-    /// Lets somebody look at a worktree, and undoes whatever was changed there.
+    /// Runs work in a worktree, and undoes every change.
     fn work_read_only(
         &self,
         repo: &GitRepo,
@@ -131,13 +131,14 @@ impl AgentWorkspace {
     ) -> Result<AgentReply, TryError> {
         let looked = repo.guard_worktree(place)?;
         let worked = work();
-        // That may have taken hours. Whoever has the run by now may have made this worktree anew.
+        // Hours may have passed, and a new owner of the run may have recreated this worktree.
         self.check_fence()?;
         repo.release_worktree(&looked)?;
         worked
     }
 
-    /// Lets somebody change a worktree, takes the change, and undoes it. The inputs are there meanwhile, and no part of it.
+    /// Runs work in a worktree, captures the change, and undoes it. The inputs are linked
+    /// meanwhile, and not part of the change.
     fn work_with_edits(
         &self,
         RunWorkspace { repo, inputs, .. }: &RunWorkspace,
@@ -148,11 +149,11 @@ impl AgentWorkspace {
         let (before, folder) = (repo.capture_worktree(place)?, self.question_folder(Some(place)));
         let inputs = input_links::resolve_inputs(&repo.user_repo().toplevel, inputs);
         for input in &inputs {
-            // One that cannot be linked is the sweep's to tell of.
+            // An input that cannot be linked is reported by the sweep.
             drop(input_links::link_input(input, &folder));
         }
         let worked = work();
-        // The same.
+        // The work may have taken hours: the run may be another process's by now.
         self.check_fence()?;
         input_links::unlink_inputs(&inputs, &folder).map_err(|error| {
             PortError::new("the links to `inputs` cannot be removed").with_cause(error)
@@ -170,7 +171,7 @@ impl AgentWorkspace {
         }
     }
 
-    /// What whatever is started for a question is known by.
+    /// Returns the marker of the processes that are started for a question.
     pub(super) fn question_marker(&self, question: &AgentQuestion) -> TreeMarker {
         match (self, question.place) {
             (Self::Run(..), Some(_)) => folder_marker(&self.question_folder(question.place)),
@@ -178,7 +179,7 @@ impl AgentWorkspace {
         }
     }
 
-    /// A folder of our own that no worktree has.
+    /// Returns a folder of treebeam's own, outside of all worktrees.
     pub(super) fn own_folder(&self, name: &str) -> PathBuf {
         match self {
             Self::Run(RunWorkspace { dir, .. }) => dir.root().join(name),
@@ -186,7 +187,7 @@ impl AgentWorkspace {
         }
     }
 
-    /// The folder that a question is about.
+    /// Returns the folder of a question.
     pub(super) fn question_folder(&self, place: Option<CodePlace>) -> PathBuf {
         match (self, place) {
             (Self::Run(RunWorkspace { dir, .. }), Some(place)) => {
@@ -197,7 +198,7 @@ impl AgentWorkspace {
         }
     }
 
-    /// What a program is told about a question.
+    /// Returns the environment variables that describe a question.
     pub(super) fn question_variables(
         &self,
         question: &AgentQuestion,
@@ -211,7 +212,7 @@ impl AgentWorkspace {
         if let Self::Run(RunWorkspace { id, .. }) = self {
             variables.push(("TREEBEAM_RUN", id.as_str().into()));
         }
-        // Where a worktree's own `.git` is gone, or there is none, git is not to find the user's.
+        // If the worktree has no `.git` of its own, git must not find the user's.
         variables.push(("GIT_CEILING_DIRECTORIES", self.own_folder("").into_os_string()));
         if let Some(node) = question.node {
             variables.push(("TREEBEAM_NODE", node.to_string().into()));
@@ -223,7 +224,7 @@ impl AgentWorkspace {
     }
 }
 
-/// The mark of those who work in a folder.
+/// Returns the marker of the processes that work in a folder.
 fn folder_marker(folder: &Path) -> TreeMarker {
     TreeMarker::new(folder.as_os_str().to_owned())
 }

@@ -1,5 +1,5 @@
-//! The whole door against a server that does everything wrong: thirty-odd faults, each in five roles, each role with
-//! another wire format. Nothing hangs, nothing panics, no answer is lost, and nothing permanent is asked twice.
+//! All layers against a server with some thirty faults, each in five roles with a wire format each.
+//! Nothing hangs, nothing panics, no answer is lost, and no permanent error is tried again.
 
 #![cfg(test)]
 
@@ -97,7 +97,7 @@ fn question(role: AgentRole) -> AgentQuestion {
     }
 }
 
-/// The pieces of a good answer, streamed, in which the model stops for this reason.
+/// Returns the pieces of a streamed answer with this stop reason.
 fn pieces(wire: WireFormat, stop: Stop) -> Vec<Value> {
     let text = if stop == Stop::Empty { "" } else { "All good." };
     let word = |words: [&'static str; 3]| match stop {
@@ -131,7 +131,7 @@ fn pieces(wire: WireFormat, stop: Stop) -> Vec<Value> {
             json!({"candidates": [{"content": {"parts": [{"text": text}]}}]}),
             json!({"candidates": [{"finishReason": word(["STOP", "MAX_TOKENS", "SAFETY"])}], "usageMetadata": {"promptTokenCount": 3, "candidatesTokenCount": 4}}),
         ],
-        // A refusal has no name of its own there.
+        // Ollama has no name for a refusal.
         WireFormat::Ollama => vec![
             json!({"message": {"content": text}, "done": false}),
             json!({"message": {"content": ""}, "done": true, "done_reason": word(["stop", "length", "length"]), "prompt_eval_count": 3, "eval_count": 4}),
@@ -169,7 +169,7 @@ fn good(wire: WireFormat) -> Vec<Act> {
     Act::answer(200, &[("content-type", content_type(wire))], &stream(wire, Stop::Done))
 }
 
-/// What must come of a fault in the first answer, when all later ones are good.
+/// Expected result of a fault in the first answer, if all later ones are good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Then {
     /// A second request brings the answer.
@@ -183,7 +183,7 @@ enum Then {
 type Fault = (&'static str, Then, Duration, fn(WireFormat) -> Vec<Act>);
 
 const LONG: Duration = Duration::from_secs(20);
-/// For servers that say nothing: long enough for a good answer on a slow machine.
+/// Timeout for servers that send nothing: long enough for a good answer on a slow machine.
 const SHORT: Duration = Duration::from_millis(1500);
 
 fn error(status: u16, headers: &[(&str, &str)], code: &str, message: &str) -> Vec<Act> {
@@ -265,7 +265,7 @@ const FAULTS: [Fault; 36] = {
     ]
 };
 
-/// One fault in all roles, one after another.
+/// Runs one fault in all roles, one after another.
 fn suffer((name, then, timeout, fault): Fault) {
     let folder = tempfile::tempdir().expect("a folder");
     for (role, wire) in ROLES {
@@ -292,7 +292,7 @@ fn suffer((name, then, timeout, fault): Fault) {
             }
             _ => panic!("{what}"),
         }
-        // What was answered is on disk: a door that is opened anew asks nobody.
+        // The answer is on disk: a new door asks no agent.
         let again =
             AgentDoor::open(&plan, &Nobody).expect("a door").answer_question(&question(role));
         let more = usize::from(then != Then::Again);
@@ -415,7 +415,7 @@ fn an_answer_that_would_come_too_late_is_not_waited_for() {
     assert_eq!((bill.calls, bill.calls_without_price), (1, 1), "nobody knows the price of `m-1`");
 }
 
-/// A person who asks one question does not wait for `timeout_sec` until a silent server is given up.
+/// A person who asks one question need not wait `timeout_sec` for a silent server.
 #[test]
 fn a_server_that_does_not_begin_to_answer_is_given_up_early_where_that_is_wanted() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -432,7 +432,7 @@ fn a_server_that_does_not_begin_to_answer_is_given_up_early_where_that_is_wanted
     assert!(told && begun.elapsed() < LONG, "{answer:?}");
 }
 
-/// The proxy of a server that is gone takes connections and hangs up.
+/// The proxy of a server that is gone accepts connections and closes them.
 #[test]
 fn a_server_that_hangs_up_before_it_answers_is_waited_for_like_one_that_is_gone() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -468,7 +468,7 @@ fn an_answer_that_trickles_in_for_ever_is_ended_and_told() {
     }
 }
 
-/// Ends every wait once it is set.
+/// Observer that ends every wait once it is set.
 #[derive(Default)]
 struct Stopper(AtomicBool);
 
@@ -482,7 +482,7 @@ impl DoorObserver for Stopper {
 
 type RetryForm = (&'static str, fn() -> (Vec<(&'static str, &'static str)>, String));
 
-/// All ways to say "at once", or nonsense that comes down to it.
+/// All forms of a stated wait of zero, and nonsense that amounts to it.
 const AT_ONCE: [RetryForm; 9] = [
     ("seconds", || (vec![("retry-after", "0")], String::new())),
     ("a fraction", || (vec![("retry-after", "0.000001")], String::new())),
@@ -499,7 +499,7 @@ const AT_ONCE: [RetryForm; 9] = [
     ("resets_at", || (vec![], json!({"error": {"message": "x", "resets_at": 0}}).to_string())),
 ];
 
-/// How often a server of this kind is asked by one question, and what comes of it.
+/// Returns the number of requests of one question, its time, and whether it was given up.
 fn storm(role: AgentRole, status: u16, (_, form): RetryForm) -> (usize, Duration, bool) {
     let server = Server::start(move |_| {
         let (headers, body) = form();

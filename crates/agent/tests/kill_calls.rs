@@ -1,6 +1,6 @@
-//! A hundred calls to a model, several under way at once, by a process that is killed again and again at random moments: what
-//! is on disk is never asked for again, and no kill costs more than was under way. The process is this very program, which
-//! does nothing but ask when it is told where.
+//! A process asks a model a hundred questions, several at once, and is killed at random moments. No
+//! stored answer is asked for again, and a kill costs no more than the calls in flight. The process
+//! is this test binary, which asks if a variable names the server.
 
 #![cfg(unix)]
 #![cfg(test)]
@@ -51,7 +51,7 @@ impl DoorObserver for Nobody {
     }
 }
 
-/// Each request says which start of the process it is from.
+/// Returns a plan whose requests name the start of the process.
 fn plan(url: &str, folder: &Path, start: &str) -> DoorPlan {
     let model = ModelAgent {
         wire: WireFormat::Chat,
@@ -115,7 +115,7 @@ fn asks_a_hundred_questions() {
     });
 }
 
-/// Answers after a moment that is another one each time.
+/// Answers after a pause of varying length.
 fn answer(hit: &Hit) -> Vec<Act> {
     let said = format!("You said: {}", asked(hit).1);
     let answer = json!({
@@ -126,7 +126,7 @@ fn answer(hit: &Hit) -> Vec<Act> {
     [vec![Act::Pause(pause)], Act::answer(200, &[], &answer.to_string())].concat()
 }
 
-/// Which start of the process asked what.
+/// Returns the start of the process and the question of a request.
 fn asked(hit: &Hit) -> (usize, String) {
     let body: Value = serde_json::from_str(&hit.body).expect("a request in JSON");
     let start = body["start"].as_str().and_then(|start| start.parse().ok()).expect("a start");
@@ -140,7 +140,7 @@ fn recorded(folder: &Path) -> BTreeSet<String> {
     names.filter_map(|name| name.strip_suffix(".json").map(str::to_owned)).collect()
 }
 
-/// A hundred calls with a kill at each start, until they are all answered. What was on disk after each kill.
+/// Kills the process at each start until all calls are answered. Returns the files after each kill.
 fn killed_again_and_again(
     luck: &mut Pcg64Mcg,
     server: &Server,

@@ -1,4 +1,4 @@
-//! Sums over the files of recorded calls: what was answered, and what was spent without an answer.
+//! Sums over the files of recorded calls: spending on answers, and spending without an answer.
 
 use super::{CallAmount, list_file_names, read_call_file};
 use serde::Deserialize;
@@ -6,10 +6,10 @@ use std::io::{self, Read as _};
 use std::path::Path;
 use treebeam_store::record_file::{self, RecordKind};
 
-/// How much of a file has what it cost.
+/// Length of the head of a file that holds its amount.
 const CALL_HEAD_BYTES: usize = 256;
 
-/// Sums of what the files of calls say was spent.
+/// Sums of the amounts in the files of calls.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CallSums {
     pub(super) answered: CallAmount,
@@ -17,7 +17,7 @@ pub(super) struct CallSums {
 }
 
 impl CallSums {
-    /// Puts the files of a folder on it. A reservation whose answer is there was for that answer.
+    /// Adds the files of a folder. A reservation whose answer exists is already in that answer.
     pub(super) fn add_folder(&mut self, folder: &Path) -> io::Result<()> {
         for name in list_file_names(folder)? {
             let Some((key, kind)) = name.split_once('.') else { continue };
@@ -36,7 +36,7 @@ impl CallSums {
     }
 }
 
-/// Reads what a file says was spent. Its first field says so: the rest, which may be long, need not be read.
+/// Reads the amount in a file: its first field, so that the rest, maybe long, need not be read.
 pub(super) fn read_amount(file: &Path) -> Option<CallAmount> {
     #[derive(Deserialize)]
     struct AmountField {

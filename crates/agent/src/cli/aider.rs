@@ -1,5 +1,5 @@
-//! `aider --message-file`: plain text, and no sessions. It ends well whatever happened, so that only its words say whether
-//! it did.
+//! Adapter for `aider --message-file`: plain text, no sessions. Its exit status is always success,
+//! so that only its output tells of a failure.
 
 use super::refusal::CliRefusal;
 use super::{CliCall, CliOutput, CliRequest, CliStreams};
@@ -9,10 +9,11 @@ use crate::settings::CliAgent;
 use crate::workspace::AccessMode;
 use treebeam_run::port::{Cost, TokenUsage};
 
-/// What the name of a model begins with whose server speaks chat completions.
+/// Model name prefix for a server that speaks chat completions.
 const CHAT_MODEL_PREFIX: &str = "openai/";
 
-/// Where git has been told no name it writes one into the settings of the user's repository, which all worktrees share.
+/// Git identity for `aider`. Without one it writes a name into the settings of the user's
+/// repository, which all worktrees share.
 const GIT_IDENTITY_VARIABLES: [(&str, &str); 5] = [
     ("GIT_CONFIG_COUNT", "2"),
     ("GIT_CONFIG_KEY_0", "user.name"),
@@ -44,13 +45,13 @@ pub(super) fn build_call(asked: &CliRequest<'_>) -> CliCall {
         .with_arguments(["--analytics-disable"])
         .with_option("--model", model_argument(cli).as_deref())
         .with_option("--openai-api-base", cli.base_url.as_deref())
-        // It breaks lines where the terminal ends, in the middle of an answer.
+        // `aider` breaks lines at the terminal's width, in the middle of an answer.
         .with_variable("COLUMNS", Some("100000"));
     let call = match asked.doing {
         AccessMode::Reading => call.with_arguments(["--chat-mode", "ask"]),
         AccessMode::Editing => call,
     };
-    // It hands its key on by the name that its model's maker gave it.
+    // `aider` reads the key from the variable that the model's maker uses.
     let call = match cli.model.as_deref() {
         Some(model) if model.contains("claude") && cli.base_url.is_none() => {
             call.with_key("ANTHROPIC_API_KEY", cli)
@@ -62,7 +63,7 @@ pub(super) fn build_call(asked: &CliRequest<'_>) -> CliCall {
     };
     let call = match asked.surroundings {
         AgentWorkspace::Run(_) => call,
-        // It would find the user's repository above, and leave its files there.
+        // With git, `aider` would find the user's repository above, and leave its files there.
         AgentWorkspace::Folder(_) => call.with_arguments(["--no-git"]),
     };
     let beside = |name: &str| asked.prompt.with_file_name(name).display().to_string();
@@ -75,7 +76,7 @@ pub(super) fn build_call(asked: &CliRequest<'_>) -> CliCall {
         .with_arguments(["--message-file".to_owned(), asked.prompt.display().to_string()])
 }
 
-/// The name that it knows a model by: one of another server has to say what that server speaks.
+/// Returns the model's name for `aider`; for another server it begins with the protocol.
 fn model_argument(cli: &CliAgent) -> Option<String> {
     let name = cli.model.clone()?;
     let is_plain = cli.base_url.is_some() && !name.starts_with(CHAT_MODEL_PREFIX);
@@ -87,7 +88,7 @@ pub(super) fn parse_output(output: CliStreams<'_>) -> Result<CliOutput, CliRefus
     for line in after_greeting(output.stdout).lines() {
         if let Some(counts) = AiderUsage::parse(line) {
             took = Some(took.map_or(counts, |sum| sum.sum_with(counts)));
-            // What it complained of before has passed.
+            // Later token counts mean that an earlier error was overcome.
             why = None;
             continue;
         }
@@ -103,7 +104,7 @@ pub(super) fn parse_output(output: CliStreams<'_>) -> Result<CliOutput, CliRefus
             cost: cost.map(Cost::from_dollars),
             ..CliOutput::default()
         }),
-        // It asks again by itself, to mend what it wrote. What it leaves when that fails is half an answer.
+        // `aider` asks again to repair its edits. If that fails, its output is half an answer.
         (took, why) => {
             let spent = took.map_or(TryCost::Unknown, |took| TryCost::Known(took.usage));
             let said = [why.unwrap_or_default(), output.stderr.trim(), output.stdout.trim()];
@@ -113,13 +114,14 @@ pub(super) fn parse_output(output: CliStreams<'_>) -> Result<CliOutput, CliRefus
     }
 }
 
-/// What comes after the lines about itself; the last of them is about its map of the repository.
+/// Returns the output after the introductory lines, the last of which is on the repository map.
 fn after_greeting(stdout: &str) -> &str {
     let rest = stdout.split_once("\nRepo-map: ").and_then(|(_, rest)| rest.split_once('\n'));
     rest.map_or(stdout, |(_, rest)| rest)
 }
 
-/// `Tokens: 2.4k sent, 1.1k cache hit, 16 received. Cost: $0.00091 message, $0.00091 session.`
+/// Usage from a line such as `Tokens: 2.4k sent, 1.1k cache hit, 16 received. Cost: $0.00091
+/// message, $0.00091 session.`
 #[derive(Clone, Copy)]
 struct AiderUsage {
     usage: TokenUsage,
@@ -156,7 +158,7 @@ impl AiderUsage {
     }
 }
 
-/// `16`, `2.4k`, `12k`.
+/// Parses a count such as `16`, `2.4k` or `12k`.
 fn parse_thousands(text: &str) -> Option<u64> {
     let Some(number) = text.strip_suffix('k') else { return text.replace(',', "").parse().ok() };
     let (whole, part) = number.split_once('.').unwrap_or((number, "0"));

@@ -1,5 +1,5 @@
-//! The files that one call of a coding agent needs: a prompt to read, a home, a copy of a session. They lie beside the
-//! worktrees, never in one.
+//! The files that one call of a coding agent needs: a prompt, a home, a copy of a session. They lie
+//! beside the worktrees, never in one.
 
 use crate::command::AgentWorkspace;
 use crate::question::{AgentQuestion, TryError};
@@ -11,32 +11,32 @@ use std::io;
 use std::path::{Path, PathBuf};
 use treebeam_run::port::{Continuation, PortError};
 
-/// What a call goes on from.
+/// The session that a call continues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum CliSession {
-    /// Nothing.
+    /// No session.
     New,
-    /// The session of this name, which is forked.
+    /// A session that is forked, by its name.
     Fork(String),
     /// A session that was copied to this file.
     Copy(PathBuf),
 }
 
-/// A folder for one call. It goes with it.
+/// A folder for one call, removed on drop.
 #[derive(Debug)]
 pub(super) struct CliCallFolder<'a> {
     surroundings: &'a AgentWorkspace,
     folder: PathBuf,
     pub(super) prompt: PathBuf,
-    /// The home of the agent.
+    /// Home folder of the agent.
     pub(super) home: PathBuf,
 }
 
 impl Drop for CliCallFolder<'_> {
     fn drop(&mut self) {
-        // In a run that another process has now it may be the other's.
+        // In a run that another process has now, the folder may be the other's.
         if self.surroundings.check_fence().is_ok() {
-            // The next call of that key makes it anew.
+            // If it cannot be removed, the next call of that key replaces it.
             drop(fs::remove_dir_all(&self.folder));
         }
     }
@@ -67,7 +67,7 @@ impl<'a> CliCallFolder<'a> {
         PortError::new(what).with_cause(error)
     }
 
-    /// What an agent has to find in a home that was empty.
+    /// Writes the settings that an agent needs in an empty home.
     fn prepare_home(&self, cli: &CliAgent) -> io::Result<()> {
         if cli.home == AgentHome::User {
             return Ok(());
@@ -85,7 +85,7 @@ impl<'a> CliCallFolder<'a> {
         fs::write(&self.prompt, prompt).map_err(|error| self.write_error(error))
     }
 
-    /// Where the agent works: outside of a run in an empty folder, not in the user's checkout.
+    /// Returns the folder to work in; outside of a run an empty one, not the user's checkout.
     pub(super) fn work_folder(&self, folder: &Path) -> Result<PathBuf, PortError> {
         match self.surroundings {
             AgentWorkspace::Run(_) => Ok(folder.to_owned()),
@@ -97,7 +97,7 @@ impl<'a> CliCallFolder<'a> {
         }
     }
 
-    /// What a call goes on from.
+    /// Prepares the session that a call continues.
     pub(super) fn prepare_session(
         &self,
         cli: &CliAgent,
@@ -126,14 +126,14 @@ impl<'a> CliCallFolder<'a> {
     }
 }
 
-/// Whether a text can be the name of a session, and is no option or path.
+/// Returns true if a text can be the name of a session, and is no option or path.
 fn is_session_id(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     text.chars().all(plain) && text.starts_with(|c: char| c.is_ascii_alphanumeric())
 }
 
-/// The file of a session: `~/.gemini/tmp/<project>/chats/session-<time>-<first part of the id>.jsonl`. One that began from
-/// a copy has a second file of that name, with little more than its beginning.
+/// Finds the file of a session: `~/.gemini/tmp/<project>/chats/session-<time>-<first part of the
+/// id>.jsonl`. A session that began from a copy has a second, much shorter file of that name.
 fn find_gemini_session(home: &Path, id: &str) -> Option<PathBuf> {
     let short = id.split('-').next()?;
     let files = |folder: PathBuf| fs::read_dir(folder).into_iter().flatten().flatten();

@@ -1,5 +1,5 @@
-//! `claude -p --output-format json`: one object at the end. An error of its server is a "success" with `is_error`, so that
-//! alone is looked at. It counts its own turn, and says what that cost.
+//! Adapter for `claude -p --output-format json`: one object at the end, with the usage and cost of
+//! this turn. A server error is a "success" with `is_error`, so that only that field counts.
 
 use super::call_folder::CliSession;
 use super::json::{count_value, parse_objects, string_value};
@@ -25,7 +25,7 @@ pub(super) fn build_call(asked: &CliRequest<'_>) -> CliCall {
         .with_arguments(cli.args.iter().cloned())
         .with_key("ANTHROPIC_API_KEY", cli)
         .with_variable("ANTHROPIC_BASE_URL", cli.base_url.as_deref())
-        // Whether to ask again is decided in one place, and that is not here.
+        // Retries are decided in the retry layer alone.
         .with_variable("CLAUDE_CODE_MAX_RETRIES", Some("1"))
         .with_variable("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", Some("1"))
         .with_variable("DISABLE_AUTOUPDATER", Some("1"))
@@ -67,7 +67,7 @@ pub(super) fn parse_output(output: CliStreams<'_>) -> Result<CliOutput, CliRefus
     })
 }
 
-/// What comes from a cache, or goes into one, is counted apart there.
+/// Sums the usage; tokens read from or written to a cache are separate counts.
 fn parse_usage(usage: &Value) -> Option<TokenUsage> {
     let count = |name: &str| count_value(&usage[name]);
     let cached = count("cache_read_input_tokens");

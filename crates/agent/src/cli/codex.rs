@@ -1,5 +1,5 @@
-//! `codex exec --json`: a line of JSON for each event. What it says about tokens is of the whole thread, and a fork's thread
-//! begins with its parent's.
+//! Adapter for `codex exec --json`: one line of JSON per event. Its token counts are of the whole
+//! thread, and a fork's thread begins with its parent's.
 
 use super::call_folder::CliSession;
 use super::json::{count_value, parse_objects, string_value};
@@ -28,14 +28,14 @@ pub(super) fn build_call(asked: &CliRequest<'_>) -> CliCall {
             setting("name", json!("treebeam")),
             setting("base_url", json!(url)),
             setting("wire_api", json!("responses")),
-            // Whether to ask again is decided in one place, and that is not here.
+            // Retries are decided in the retry layer alone.
             setting("request_max_retries", json!(0)),
             setting("stream_max_retries", json!(0)),
         ];
         let key = cli.key.as_ref().map(|_| setting("env_key", json!("CODEX_API_KEY")));
         let settings = settings.into_iter().chain(key);
         call = call.with_arguments(settings.flat_map(|setting| ["-c".to_owned(), setting]));
-        // They talk to the maker's own server, whatever server is set.
+        // Plugins and apps connect to the maker's own server, whatever server is configured.
         call = call.with_arguments(["--disable", "plugins", "--disable", "apps"]);
     }
     let call = call.with_arguments(cli.args.iter().cloned());

@@ -1,5 +1,5 @@
-//! `gemini -o json`: one object, on one output or the other. Its sessions belong to a folder, so that one is forked by
-//! starting from a copy of its file.
+//! Adapter for `gemini -o json`: one object, on standard output or standard error. Its sessions
+//! belong to a folder, so that a fork starts from a copy of the session's file.
 
 use super::call_folder::CliSession;
 use super::json::{count_value, parse_objects, string_value};
@@ -9,7 +9,7 @@ use crate::workspace::AccessMode;
 use serde_json::Value;
 use treebeam_run::port::TokenUsage;
 
-/// What it has to find in a home that was empty: which way to log in, where it would ask. It is not to try again by itself.
+/// Settings for an empty home: the login method, which it would ask for, and no retries of its own.
 pub(super) const GEMINI_SETTINGS_JSON: &str = r#"{"security":{"auth":{"selectedType":"gemini-api-key"}},"general":{"maxAttempts":1},"privacy":{"usageStatisticsEnabled":false}}"#;
 
 pub(super) fn build_call(asked: &CliRequest<'_>) -> CliCall {
@@ -45,7 +45,7 @@ pub(super) fn parse_output(output: CliStreams<'_>) -> Result<CliOutput, CliRefus
         });
     };
     if let Some(words) = string_value(&answer["error"]["message"]) {
-        // Its own codes are below those of servers.
+        // Codes of `gemini` itself are below those of servers.
         let code = answer["error"]["code"].as_u64().and_then(|code| u16::try_from(code).ok());
         let status = code.filter(|code| (400..600).contains(code));
         return Err(CliRefusal { status, ..CliRefusal::from_words(words) });

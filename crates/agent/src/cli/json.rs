@@ -1,8 +1,8 @@
-//! JSON among other things: agents write warnings between their lines.
+//! Finds JSON objects in the output of agents, which write warnings between their lines.
 
 use serde_json::{Deserializer, Value};
 
-/// The objects of a text that begin at the beginning of a line. What is no JSON is passed over.
+/// Parses the objects of a text that begin at the start of a line. Anything else is skipped.
 pub(super) fn parse_objects(text: &str) -> Vec<Value> {
     let mut objects = Vec::new();
     let mut at = 0;
@@ -20,12 +20,12 @@ pub(super) fn parse_objects(text: &str) -> Vec<Value> {
     objects
 }
 
-/// A text at this place, if there is one.
+/// Returns the text in a value, if it is one.
 pub(super) fn string_value(value: &Value) -> Option<String> {
     value.as_str().map(str::to_owned)
 }
 
-/// A count at this place; none is nothing.
+/// Returns the count in a value; anything else counts as 0.
 pub(super) fn count_value(value: &Value) -> u64 {
     value.as_u64().unwrap_or(0)
 }

@@ -1,14 +1,13 @@
-//! Coding agents on the command line. For each there is a file with two pure functions: `call` says how it is started, `read`
-//! what its output means. All the rest is the same for all of them and is here.
+//! Runs coding agents of the command line. Each has a file with two pure functions: `build_call`
+//! makes its command line, `parse_output` reads its output. All else is common to all and is here.
 //!
-//! A session is only ever forked, never resumed: so two that go on from the same answer cannot
-//! disturb each other. What an agent did is not read from what it says: see `workspace` beside this
-//! folder.
+//! A session is only ever forked, never resumed, so that two questions that continue one answer do
+//! not disturb each other. Edits are not taken from an agent's output: see [`super::workspace`].
 //!
 //! # Layout
-//! `codex`, `claude`, `gemini`, `opencode`, `aider`; `call_folder` has the files that one call
-//! needs, `refusal` says what a complaint means, `json` finds JSON among other lines, [`version`]
-//! asks which version is there.
+//! The adapters are [`mod@codex`], [`mod@claude`], [`mod@gemini`], [`mod@opencode`] and
+//! [`mod@aider`]; [`mod@call_folder`] has the files of one call, [`mod@refusal`] classifies errors,
+//! [`mod@json`] finds JSON among other lines, [`version`] finds the installed version.
 
 mod aider;
 mod call_folder;
@@ -35,18 +34,18 @@ use std::time::Duration;
 use treebeam_process::EndedChild;
 use treebeam_run::port::{AgentReply, Cost, TokenUsage};
 
-/// What an agent is asked, and how.
+/// A question to an agent, and how to ask it.
 #[derive(Clone, Debug)]
 struct CliRequest<'a> {
     cli: &'a CliAgent,
     doing: AccessMode,
     session: CliSession,
-    /// Where the prompt stands, for those that do not read it.
+    /// File with the prompt, for agents that do not read standard input.
     prompt: &'a Path,
     surroundings: &'a AgentWorkspace,
 }
 
-/// How an agent is started.
+/// Command line and environment of an agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct CliCall {
     arguments: Vec<String>,
@@ -59,7 +58,7 @@ impl CliCall {
         self
     }
 
-    /// An argument with what belongs to it, where there is such a thing.
+    /// Adds an option with its value, if there is a value.
     fn with_option(self, name: &str, value: Option<&str>) -> Self {
         match value {
             Some(value) => self.with_arguments([name, value]),
@@ -72,35 +71,35 @@ impl CliCall {
         self
     }
 
-    /// A variable with the key that the agent is given.
+    /// Adds a variable with the agent's key, if it has one.
     fn with_key(self, name: &'static str, cli: &CliAgent) -> Self {
         self.with_variable(name, cli.key.as_ref().map(|key| key.value.reveal().trim()))
     }
 }
 
-/// What an agent wrote.
+/// The output streams of an agent.
 #[derive(Clone, Copy, Debug)]
 struct CliStreams<'a> {
     stdout: &'a str,
     stderr: &'a str,
 }
 
-/// What an agent said.
+/// The parsed output of an agent.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct CliOutput {
     text: String,
-    /// What this turn took.
+    /// Usage of this turn.
     usage: Option<TokenUsage>,
-    /// What its whole thread took.
+    /// Usage of the whole thread.
     taken: Option<TokenUsage>,
     cost: Option<Cost>,
     id: Option<String>,
     model: Option<String>,
-    /// What it was not allowed to do.
+    /// Names of the tools that the agent was not allowed to use.
     refused: Vec<String>,
 }
 
-/// Lets the agent answer, or edit.
+/// Runs the agent on a question, to answer or to edit.
 pub(super) fn answer_with_cli(
     cli: &CliAgent,
     timeout: Duration,
@@ -121,7 +120,7 @@ pub(super) fn answer_with_cli(
         let start = AgentCommand { command: &command, folder: &folder, variables, input, timeout };
         match start.run(question, surroundings) {
             Ok(ended) => interpret_output(ended, cli, question, doing),
-            // It may have asked its model any number of times by then.
+            // The agent may have called its model any number of times by then.
             Err(TryError::Unanswered { why, .. }) => {
                 Err(TryError::Unanswered { why, spent: TryCost::Unknown })
             }
@@ -151,7 +150,7 @@ fn parse_output(tool: CliTool, output: CliStreams<'_>) -> Result<CliOutput, CliR
     }
 }
 
-/// Files that an agent leaves for itself.
+/// Returns globs of the files that an agent leaves for itself.
 const fn litter_globs(tool: CliTool) -> &'static [&'static str] {
     match tool {
         CliTool::Aider => &[".aider*", ".aider*/**"],
@@ -159,7 +158,7 @@ const fn litter_globs(tool: CliTool) -> &'static [&'static str] {
     }
 }
 
-/// Where an agent keeps things, if not in the home folder.
+/// Variables with an agent's folders outside of the home folder.
 const AGENT_HOME_VARIABLES: [&str; 6] = [
     "CODEX_HOME",
     "CLAUDE_CONFIG_DIR",
@@ -189,7 +188,7 @@ fn cli_variables(
     variables
 }
 
-/// What the output means. How the program ended counts only where it said nothing else.
+/// Interprets the output. The exit status counts only if the output has nothing else.
 fn interpret_output(
     ended: EndedChild,
     cli: &CliAgent,
@@ -216,7 +215,7 @@ fn interpret_output(
 
 fn build_reply(said: CliOutput, question: &AgentQuestion) -> AgentReply {
     let before = question.continues.as_ref().and_then(|continuation| continuation.taken);
-    // A thread is counted from its beginning, and a fork has the beginning of the one that it comes from.
+    // A thread is counted from its beginning, which a fork shares with its parent.
     let turn = said.taken.map(|taken| taken.spent_since(&before.unwrap_or_default()));
     let refused = match said.refused.as_slice() {
         [] => String::new(),

@@ -1,4 +1,4 @@
-//! `opencode run --format json`: a line of JSON for each part of the answer, with what each step took.
+//! Adapter for `opencode run --format json`: a line of JSON per part of the answer, with usage.
 
 use super::call_folder::CliSession;
 use super::json::{count_value, parse_objects, string_value};
@@ -8,7 +8,7 @@ use crate::workspace::AccessMode;
 use serde_json::{Value, json};
 use treebeam_run::port::Cost;
 
-/// The variable that has the key of a server that is set here.
+/// The variable with the key of the configured server.
 const AGENT_KEY_VARIABLE: &str = "TREEBEAM_AGENT_KEY";
 
 pub(super) fn build_call(asked: &CliRequest<'_>) -> CliCall {
@@ -39,7 +39,7 @@ pub(super) fn build_call(asked: &CliRequest<'_>) -> CliCall {
             json!({ "npm": npm, "name": "treebeam", "options": options, "models": models });
         json!({ "provider": { "treebeam": provider }, "share": "disabled" }).to_string()
     });
-    // Its list of models and prices is on the maker's own server, whatever server is set.
+    // The list of models and prices is on the maker's own server, whatever server is configured.
     let alone = server.as_ref().map(|_| "1");
     call.with_variable("OPENCODE_CONFIG_CONTENT", server.as_deref())
         .with_variable("OPENCODE_DISABLE_MODELS_FETCH", alone)
@@ -87,13 +87,13 @@ pub(super) fn parse_output(output: CliStreams<'_>) -> Result<CliOutput, CliRefus
             CliRefusal::from_words(complaint)
         });
     }
-    // A model that it knows no price of costs nothing there.
+    // For a model without a known price `opencode` reports a cost of 0.
     said.cost = cost.filter(|cost| *cost > 0.0).map(Cost::from_dollars);
     said.text = texts.join("\n");
     Ok(said)
 }
 
-/// Whether a tool failed because it was not allowed.
+/// Returns true if a tool failed because it was not allowed.
 fn is_refused(state: &Value) -> bool {
     let error = state["error"].as_str().unwrap_or_default();
     let refusals = ["rejected permission", "prevents you from using"];

@@ -1,44 +1,44 @@
-//! What a coding agent's complaint means: whether waiting helps, asking again helps, or nothing does. It has seldom more to
-//! go by than words.
+//! Classifies the error of a coding agent: whether waiting helps, asking again helps, or neither.
+//! Mostly only the error's text is known.
 
 use crate::http_refusal::{SPENT_QUOTA_WORDS, shorten_to_line};
 use crate::question::{ServerFault, TryCost, TryError};
 use crate::settings::{CliAgent, CliTool};
 use treebeam_run::port::PortError;
 
-/// A complaint.
+/// An error of a coding agent.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct CliRefusal {
-    /// The status of the server behind the agent, where it is told.
+    /// Status of the server behind the agent, if known.
     pub(super) status: Option<u16>,
     pub(super) words: String,
     pub(super) spent: TryCost,
     pub(super) about: RefusalSubject,
 }
 
-/// What a complaint is about.
+/// The subject of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RefusalSubject {
     /// The question.
     Question,
-    /// The session that it goes on from.
+    /// The session that the question continues.
     Session,
 }
 
 impl CliRefusal {
-    /// A complaint of which nothing but its words is known.
+    /// Creates an error of which only the text is known.
     pub(super) fn from_words(words: impl Into<String>) -> Self {
         let (status, spent) = (None, TryCost::Unknown);
         Self { status, words: words.into(), spent, about: RefusalSubject::Question }
     }
 
-    /// The session is not there.
+    /// Creates the error of a missing session.
     pub(super) fn from_lost_session(words: impl Into<String>) -> Self {
         Self { spent: TryCost::Nothing, about: RefusalSubject::Session, ..Self::from_words(words) }
     }
 }
 
-/// Words that stand for a status.
+/// Phrases that stand for a status.
 const STATUS_WORDS: [(u16, &[&str]); 4] = [
     (
         401,
@@ -60,7 +60,7 @@ const STATUS_WORDS: [(u16, &[&str]); 4] = [
     (0, &["connection", "econnrefused", "waiting for network", "fetch failed"]),
 ];
 
-/// What a complaint means.
+/// Classifies an error.
 pub(super) fn judge_refusal(refusal: CliRefusal, cli: &CliAgent) -> TryError {
     let CliRefusal { status, words, spent, about } = refusal;
     let why = format!("{} says: {}", cli.tool.provider_name(), shorten_to_line(&words));
@@ -109,7 +109,7 @@ fn key_advice(cli: &CliAgent) -> String {
     }
 }
 
-/// The first number in the words that a server may have answered.
+/// Returns the first number in the text that can be a server's error status.
 fn find_status_number(words: &str) -> Option<u16> {
     let parts = words.split(|c: char| !c.is_ascii_alphanumeric() && c != '.');
     let numbers = parts.filter(|part| part.len() == 3).filter_map(|part| part.parse().ok());

@@ -1,5 +1,4 @@
-//! How each agent is started, and what its output means. The outputs were written by the programs themselves, and are
-//! shortened.
+//! Command lines and output parsing of each coding agent. The outputs are shortened real ones.
 
 use super::refusal::judge_refusal;
 use super::*;
@@ -24,7 +23,7 @@ fn agent(tool: CliTool) -> CliAgent {
     }
 }
 
-/// What it is started with, in one line.
+/// Returns the command line of an agent with its variables, on one line.
 fn started(tool: CliTool, doing: AccessMode, session: CliSession) -> String {
     let (cli, prompt) = (agent(tool), Path::new("desk/p.txt"));
     let surroundings = &AgentWorkspace::Folder("r".into());
@@ -83,12 +82,12 @@ fn how_each_is_started() {
     ];
     check(CliTool::Aider, AccessMode::Editing, CliSession::New, &aider, &["--chat-mode"]);
     check(CliTool::Aider, AccessMode::Reading, CliSession::New, &["--chat-mode ask"], &[]);
-    // It leaves the user's repository alone.
+    // `aider` leaves the user's repository alone.
     let apart = ["GIT_CONFIG_KEY_0=user.name", "--no-git", "--chat-history-file desk/chat.md"];
     check(CliTool::Aider, AccessMode::Reading, CliSession::New, &apart, &[]);
 }
 
-/// What an output means, in words.
+/// Describes a parsed output.
 fn heard(tool: CliTool, stdout: &str, stderr: &str) -> String {
     match parse_output(tool, CliStreams { stdout, stderr }) {
         Ok(said) => {
@@ -287,7 +286,7 @@ fn what_aider_says() {
         "\"IDEA: it\\n\\nApplied edit to a.txt\" turn 2700/1100/1032 thread - id  $0.010910",
     );
     check("Tokens: 3 sent, 1 received.", "\"\" turn 3/0/1");
-    // What passes is forgotten; what it cannot mend makes the whole of it half an answer.
+    // An error that passes is ignored; one that is not overcome makes the answer incomplete.
     let failed = "litellm.APIError: APIError: OpenAIException - overloaded_error\n";
     check(&format!("{greeting}{failed}Retrying in 0.2 seconds...\n{first}"), "IDEA: it");
     let expect = "passing Overloaded Known(Usage { input: 300, cached: 0, output: 16 })";

@@ -1,4 +1,4 @@
-//! Which version of a coding agent is there, and what that means. It asks the program and nobody else.
+//! Finds the installed version of a coding agent by running it, and compares it with known ones.
 
 use crate::command::passed_variables;
 use crate::settings::{CliAgent, CliTool};
@@ -6,23 +6,23 @@ use std::path::Path;
 use std::time::Duration;
 use treebeam_process::{ChildProgram, ProcessError, ProcessTree, TreeMarker};
 
-/// How long a program may take to say its version.
+/// The longest time that a program may take to print its version.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What was found.
+/// Result of looking for a version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CliVersion {
     /// A version that is known to work.
     Good(String),
-    /// One that is older than any that was tried.
+    /// A version that is older than any that was tried.
     Old(String),
-    /// Something that says no version.
+    /// Output without a version.
     Unknown(String),
-    /// Nothing that runs.
+    /// No program that runs.
     Missing(String),
 }
 
-/// Asks an agent's program, in this folder.
+/// Finds the version of an agent's program, run in this folder.
 #[must_use]
 pub fn find_version(cli: &CliAgent, folder: &Path) -> CliVersion {
     let Some((program, arguments)) = cli.command.split_first() else {

@@ -1,4 +1,4 @@
-//! The budget: what is refused, what is on disk, and that crashes cannot overspend it.
+//! Tests of the budget: refusals, the record on disk, and that crashes cannot overspend it.
 
 use super::*;
 use crate::budget_layer::{Budget, BudgetLayer};
@@ -11,14 +11,14 @@ use std::sync::atomic::AtomicU64;
 use treebeam_core::event::BudgetKind;
 use treebeam_run::port::Cost;
 
-/// The worst that one question of three bytes can take.
+/// The most tokens that one question of three bytes can take.
 const WORST: u64 = 3 + 64 + 100;
 
 fn tokens(most: u64) -> Budget {
     Budget { tokens: Some(most), cost: None }
 }
 
-/// A layer around `inner` whose calls are in this folder.
+/// Parts of a budget layer whose calls are in one folder.
 struct Setting {
     calls: CallStore,
     crew: RoleAgents,
@@ -63,7 +63,7 @@ fn real_usage_counts_and_the_next_start_knows_it() {
         CallAmount { tokens: 15, cost: Cost::from_dollars(75e-6) }
     );
     assert_eq!(files(folder.path()), ["a.json"]);
-    // 15 are spent: one more of 167 at most fits into 182, and not into 181.
+    // 15 are spent: one more of at most 167 fits into 182, and not into 181.
     let refused = setting
         .layer(&script, tokens(15 + WORST - 1))
         .answer_question(&question("b", "abc"), &DeadlineMeter::default());
@@ -84,7 +84,7 @@ fn real_usage_counts_and_the_next_start_knows_it() {
         matches!(&refused, Err(TryError::OverBudget { budget: BudgetKind::Cost, why }) if why.contains("`max_cost_usd`")),
         "{refused:?}"
     );
-    // What is on disk costs nothing more.
+    // A stored answer costs nothing more.
     setting
         .layer(&script, tokens(1))
         .answer_question(&question("a", "abc"), &DeadlineMeter::default())
@@ -139,7 +139,7 @@ fn each_further_try_that_may_be_paid_for_is_reserved_too() {
     assert_eq!((script.asked(), setting.spent()), (2, 4 * WORST + 15));
 }
 
-/// Does something while it is asked.
+/// Layer that calls a function while it is asked.
 struct Meanwhile<F>(F);
 
 impl<F: Fn() + Sync> AgentLayer for Meanwhile<F> {
@@ -196,7 +196,7 @@ fn what_a_call_took_is_read_from_its_beginning() {
     assert!(kept.starts_with(r#"{"amount":{"cost":75000000,"tokens":15},"#), "{kept}");
 }
 
-/// A provider that charges, and then answers, fails or never comes back.
+/// Provider that charges, and then answers, fails or never returns.
 struct Bank<'a> {
     charged: &'a AtomicU64,
     luck: Mutex<Pcg64Mcg>,
@@ -233,12 +233,12 @@ impl AgentLayer for Bank<'_> {
     }
 }
 
-/// Ends a thread without a word.
+/// Ends a thread without a message.
 fn power_cut() -> ! {
     resume_unwind(Box::new("the power is gone"))
 }
 
-/// One run of several starts, each ended by the first crash; three questions are under way at once.
+/// Simulates a run of several starts, each ended by the first crash, with three questions at once.
 fn simulated(seed: u64) -> (u64, u64) {
     let memory = Path::new("/dev/shm");
     let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
@@ -281,7 +281,7 @@ fn crashes_cannot_overspend() {
     let mut reached = 0;
     for seed in 0..1000 {
         let (charged, budget) = simulated(seed);
-        // The worst is reserved, so the bound is tighter than three calls over it: nothing.
+        // Thanks to the reservation the budget itself is the bound, not three calls more.
         assert!(charged <= budget, "seed {seed}: {charged} of {budget}");
         reached += u32::from(charged + 3 * WORST > budget);
     }

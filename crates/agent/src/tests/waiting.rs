@@ -1,5 +1,4 @@
-//! How often and how long a question is tried again: pauses, outages, stated waits, the end of the
-//! time.
+//! Tests of retries: number of tries, pauses, outages, stated waits, and the end of the time.
 
 use super::*;
 
@@ -18,7 +17,7 @@ impl TryMeter for Counter {
     }
 }
 
-/// What became of a question: the answer in words, how often it was asked, how long was waited, how many tries were paid for.
+/// Returns the answer in words, the number of requests, the pauses and the number of paid retries.
 fn retried(script: Vec<Result<AgentReply, TryError>>) -> (String, u32, Vec<Duration>, u32) {
     let (script, naps, counter) = (Script::of(script), Naps::default(), Counter::default());
     let (crew, calls) = nothing_recorded();
@@ -47,12 +46,12 @@ fn what_may_go_away_is_tried_again_with_pauses_that_grow() {
         let most = Duration::from_secs(most);
         assert!(*nap >= most / 2 && *nap <= most, "{naps:?}");
     }
-    // A stated wait is kept, and never cut short by jitter.
+    // A stated wait is respected, and never shortened by jitter.
     let (_, _, naps, _) = retried(vec![passing(Some(30), Nothing), Ok(reply("yes"))]);
     assert!(naps[0] >= Duration::from_secs(30) && naps[0] <= Duration::from_secs(31), "{naps:?}");
     let (said, asked, ..) = retried((0..4).map(|_| passing(None, Nothing)).collect());
     assert_eq!((said.as_str(), asked), ("unanswered: oops, 4 times", 4));
-    // Who has never answered may be set wrong, and is not waited for.
+    // A server that has never answered may be configured wrongly, and is not waited for.
     for fault in [ServerFault::Unreachable, ServerFault::Overloaded] {
         let (said, asked, ..) = retried((0..4).map(|_| gone(fault)).collect());
         assert!(said.starts_with("unavailable: refused, 4 times in "), "{said}");
@@ -95,14 +94,14 @@ fn who_has_answered_before_is_waited_for_while_it_is_gone() {
         let (said, naps) = after_an_answer(vec![fault; 50]);
         assert_eq!(said.expect("an answer"), "back");
         assert_eq!(naps.len(), 50);
-        // Not for ever.
+        // The wait has an end.
         let (said, naps) = after_an_answer(vec![fault; 500]);
         assert!(matches!(&said, Err(TryError::Unavailable(_))), "{said:?}");
         let waited: Duration = naps.iter().sum();
         let slack = PATIENCE.longest_pause;
         assert!(waited >= PATIENCE.outage && waited <= PATIENCE.outage + slack, "{waited:?}");
     }
-    // While a server starts again it may answer badly: that does not end the wait for it.
+    // A server that restarts may answer badly once, which does not end the wait for it.
     let mut starts = vec![Unreachable; 20];
     starts.push(Answering);
     let (said, _) = after_an_answer(starts);
@@ -185,7 +184,7 @@ fn a_question_fails_alone_where_the_server_answers_others_meanwhile() {
 #[test]
 fn a_pause_of_nothing_is_no_pause_and_ends_by_the_clock() {
     for trouble in [too_many, |wait: Option<u64>| passing_as(ServerFault::Overloaded, wait)] {
-        // More than a server could answer in the time that there is.
+        // More errors than a server could send in the available time.
         let (said, asked, naps, _) = retried((0..500).map(|_| trouble(Some(0))).collect());
         assert!(said.starts_with("unavailable: "), "{said}");
         assert!(asked < 8, "{asked}");
@@ -198,7 +197,7 @@ fn a_pause_of_nothing_is_no_pause_and_ends_by_the_clock() {
 #[test]
 fn a_stated_wait_is_honoured_beyond_the_patience_for_an_outage() {
     let minutes = |n: u64| gone_for(n * 60);
-    // Patience for outages is 2 minutes at most here, and an hour is all that is waited.
+    // Here outages are waited for 2 minutes at most, and the whole wait is at most an hour.
     let script = vec![minutes(20), minutes(20), Ok(reply("yes"))];
     assert_eq!(retried(script).0, "yes");
     let (said, asked, naps, _) = retried((0..9).map(|_| minutes(25)).collect());
@@ -237,7 +236,7 @@ fn what_a_server_answered_one_role_counts_for_the_other_and_after_a_resume() {
     let folder = tempfile::tempdir().unwrap();
     let calls = CallStore::Run(RunDir::new(folder.path()));
     let of = |role: AgentRole, key: &str| AgentQuestion { role, ..question(key, "p") };
-    // After a first answer to the coder 60 s of an outage are nothing to the coordinator; the other server has none.
+    // An answer to the coder makes an outage of 60 s bearable for roles of the same server.
     let ask = |lines: Vec<Result<AgentReply, TryError>>, questions: [AgentQuestion; 2]| {
         let (script, naps) = (Script::of(lines), Naps::default());
         let layer = RetryLayer::new(&script, &naps, PATIENCE, ServerBook::new(&crew, &calls), 7);
@@ -255,7 +254,7 @@ fn what_a_server_answered_one_role_counts_for_the_other_and_after_a_resume() {
         ask(script(), [of(AgentRole::Coder, "a"), of(AgentRole::Ideas, "b")]),
         [true, false]
     );
-    // Nothing is recorded: another process of the run does not know of the answer. With its record it does.
+    // Without a record, another process of the run does not know of the answer; with one it does.
     let script = || outage(20).chain([Ok(reply("one")), Ok(reply("two"))]).collect::<Vec<_>>();
     let twice = || [of(AgentRole::Coordinator, "b"), of(AgentRole::Coder, "c")];
     assert!(!ask(script(), twice())[0]);
@@ -309,7 +308,7 @@ fn a_rate_limit_is_waited_for_and_does_not_fail_the_question() {
     let (said, asked, naps, _) = retried(script);
     assert_eq!((said.as_str(), asked), ("yes", 21));
     assert!(naps.iter().all(|nap| *nap >= Duration::from_mins(1)), "{naps:?}");
-    // An absurd value is cut, and after that nobody waits any longer.
+    // An absurd value is capped, and after it there is no more waiting.
     let (said, asked, naps, _) = retried(vec![too_many(Some(u64::MAX / 2)), too_many(Some(1))]);
     assert!(said.starts_with("unavailable: the agent still takes no questions after 36"), "{said}");
     assert_eq!((asked, naps.len()), (2, 1));
@@ -333,7 +332,7 @@ fn what_is_permanent_is_not_tried_again() {
     }
 }
 
-/// Takes so many seconds for each try, and answers the last.
+/// Layer that takes scripted seconds for each try, and answers the last one.
 struct Slow {
     seconds: Mutex<VecDeque<u64>>,
     left: Mutex<Vec<Option<Duration>>>,
@@ -368,7 +367,7 @@ fn an_answer_took_what_its_tries_took_and_none_has_more_than_is_left() {
     assert_eq!(left, [10, 7, 3].map(|seconds| Some(Duration::from_secs(seconds))));
     let bill = first.bill();
     assert_eq!((bill.calls, bill.calls_without_price, bill.usage.total_tokens()), (1, 1, 15));
-    // From disk it took as long, however little is left.
+    // An answer from disk keeps its time, even if less time is left.
     let again = layer
         .answer_question(
             &question("k", "p"),
@@ -396,7 +395,7 @@ fn a_question_that_waits_is_not_asked_after_the_end() {
         let [nap] = naps.0.lock().unwrap()[..] else { panic!("one nap") };
         assert!((15..=20).contains(&nap.as_secs()), "until the end, not longer: {nap:?}");
     }
-    // Where the pause is over before, it is asked again.
+    // If the pause ends in time, the question is asked again.
     let (script, naps) = (Script::of(vec![too_many(Some(5)), Ok(reply("yes"))]), Naps::default());
     let layer = RetryLayer::new(&script, &naps, PATIENCE, servers(), 7);
     let end = Instant::now().checked_add(Duration::from_mins(1));

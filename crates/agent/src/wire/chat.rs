@@ -1,4 +1,4 @@
-//! `OpenAI`'s chat completions, as many servers speak them.
+//! Wire format of `OpenAI`'s chat completions, which many servers speak.
 
 use super::{
     ModelStop, PartialAnswer, WireDelivery, WireRequest, content_text, count_value,
@@ -32,7 +32,7 @@ pub(super) fn build_request(
     }
 }
 
-/// What the longest answer is called: `OpenAI`'s own models that think refuse the name that all others know.
+/// Returns the name of the token limit: `OpenAI`'s reasoning models refuse the common name.
 fn max_tokens_field(base_url: &str) -> &'static str {
     let host = base_url.split('/').nth(2).unwrap_or_default();
     let is_openais = host == "api.openai.com" || host.ends_with(".openai.azure.com");

@@ -1,4 +1,4 @@
-//! Google's `generateContent`.
+//! Wire format of Google's `generateContent`.
 
 use super::{
     ModelStop, PartialAnswer, WireDelivery, WireRequest, count_value, nonempty_string, set_field,

@@ -1,4 +1,4 @@
-//! Anthropic's messages. They know no temperature any more; a server that does gets it in `extra`.
+//! Wire format of Anthropic's messages. A server that takes a temperature gets it in `extra`.
 
 use super::{
     ModelStop, PartialAnswer, WireDelivery, WireRequest, content_text, count_value,
@@ -67,7 +67,7 @@ fn read_stop(part: &Value, reading: &mut PartialAnswer) {
     reading.stop = Some(stop);
 }
 
-/// What is in the cache is not part of `input_tokens` here. The end of a stream says the output, and may say the rest again.
+/// Reads the usage: `input_tokens` excludes the cache; a stream's end may repeat all counts.
 fn read_usage(part: &Value, reading: &mut PartialAnswer) {
     if !part.is_object() {
         return;

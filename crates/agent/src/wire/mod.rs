@@ -1,8 +1,8 @@
-//! The wire formats: how a question is written for each kind of server, and how its answer is read, streamed or whole.
-//! Pure: nothing is sent from here.
+//! The wire formats: encode a question for each kind of server, and decode its answer, streamed or
+//! whole. Pure: nothing is sent from here.
 //!
-//! A stream is complete when it says so itself, or when it has said why it stops and has then ended in order. Anything
-//! else is broken off, and no part of it is used.
+//! A stream is complete if it says so itself, or if it has stated a stop reason and then ended in
+//! order. Any other stream is broken off, and no part of it is used.
 
 mod chat;
 mod gemini;
@@ -17,53 +17,53 @@ use super::sse;
 use serde_json::{Map, Value};
 use treebeam_run::port::{AgentReply, TokenUsage};
 
-/// A question as a server wants it.
+/// A request in a server's format.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct WireRequest {
-    /// What comes behind the base URL.
+    /// Path after the base URL.
     pub(super) path: String,
-    /// Which header has the key, and what comes before it.
+    /// Name of the header with the key, and the text before the key.
     pub(super) key_header: (&'static str, &'static str),
     /// Other headers.
     pub(super) headers: Vec<(&'static str, &'static str)>,
     pub(super) body: Value,
 }
 
-/// Whether an answer comes piece by piece.
+/// Delivery of an answer: in pieces or whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WireDelivery {
     Streamed,
     Whole,
 }
 
-/// What was read so far.
+/// The parts of an answer that were read so far.
 #[derive(Clone, Debug, Default)]
 struct PartialAnswer {
     text: String,
     stop: Option<ModelStop>,
-    /// The answer said itself that nothing more comes.
+    /// True once the answer has said that nothing more comes.
     ended: bool,
     usage: Option<TokenUsage>,
     id: Option<String>,
     model: Option<String>,
-    /// The server failed in the middle, and says why.
+    /// Error of the server in the middle of the answer.
     failed: Option<Value>,
 }
 
-/// Why a model stopped.
+/// The reason why a model stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum ModelStop {
-    /// It had said all.
+    /// The answer is complete.
     Done,
-    /// It was not allowed to say more.
+    /// The answer reached its token limit.
     Length,
-    /// It, or its keeper, did not want to.
+    /// The model or its provider refused to answer.
     Refused(String),
 }
 
-/// Writes a question.
+/// Encodes a question for the model's server.
 pub(super) fn build_request(model: &ModelAgent, question: &AgentQuestion) -> WireRequest {
-    // Whoever wants whole answers says `extra = { stream = false }`.
+    // Users get whole answers with `extra = { stream = false }`.
     let whole = model.extra.get("stream") == Some(&Value::Bool(false));
     let delivery = if whole { WireDelivery::Whole } else { WireDelivery::Streamed };
     let mut written = match model.wire {
@@ -79,7 +79,7 @@ pub(super) fn build_request(model: &ModelAgent, question: &AgentQuestion) -> Wir
     written
 }
 
-/// Reads an answer. `cut`: why it broke off before its end, if it did.
+/// Decodes an answer. `cut` is the reason why it broke off, if it did.
 pub(super) fn parse_reply(
     model: &ModelAgent,
     question: &AgentQuestion,
@@ -125,7 +125,7 @@ fn finish_reply(
     cut: Option<&str>,
 ) -> Result<AgentReply, TryError> {
     let PartialAnswer { text, stop, ended, usage, id, model: name, .. } = reading;
-    // Nothing is answered for nothing: such a server does not count.
+    // No answer takes no tokens: a server that reports none does not count.
     let usage = usage.filter(|usage| usage.total_tokens() > 0);
     let stop = if is_cut_at_limit(model, usage) { Some(ModelStop::Length) } else { stop };
     let complete = ended || (stop.is_some() && cut.is_none());
@@ -154,7 +154,7 @@ fn finish_reply(
     }
 }
 
-/// Some servers call an answer completed that was cut; its length betrays it.
+/// Returns true if an answer has reached its limit: some servers call such an answer completed.
 fn is_cut_at_limit(model: &ModelAgent, usage: Option<TokenUsage>) -> bool {
     let output = usage.map_or(0, |usage| usage.output);
     model.wire == WireFormat::Responses && output >= model.max_tokens.into()
@@ -164,18 +164,18 @@ fn broken_off_reason(model: &ModelAgent, why: &str) -> String {
     format!("the answer of {} broke off: {why}", model.wire.provider_name())
 }
 
-/// A part of an answer.
+/// A piece of an answer.
 enum WirePiece<'a> {
     Json(Value),
-    /// `[DONE]`.
+    /// The end marker `[DONE]`.
     End,
     Broken(&'a str),
 }
 
-/// The parts of an answer: a whole one has one, a stream many, as events or as lines.
+/// Splits an answer into its pieces: a whole one has one, a stream many, as events or as lines.
 fn split_pieces(body: &str) -> Vec<WirePiece<'_>> {
     if let Ok(value) = serde_json::from_str::<Value>(body) {
-        // Google sends a list where nobody asks for events.
+        // Google sends a list if no events are requested.
         let parts = value.as_array().cloned().unwrap_or_else(|| vec![value]);
         return parts.into_iter().map(WirePiece::Json).collect();
     }
@@ -196,7 +196,7 @@ fn split_pieces(body: &str) -> Vec<WirePiece<'_>> {
     texts.map(piece).collect()
 }
 
-/// A text, or the texts of a list of parts.
+/// Returns a text, or the texts of a list of parts.
 fn content_text(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
@@ -213,7 +213,7 @@ fn count_value(value: &Value) -> u64 {
     value.as_u64().unwrap_or(0)
 }
 
-/// Puts one document over another: tables are joined, other values replaced.
+/// Merges one document into another: objects are joined, other values replaced.
 fn merge_json(below: &mut Value, above: &Value) {
     match (below, above) {
         (Value::Object(below), Value::Object(above)) => {
@@ -225,14 +225,14 @@ fn merge_json(below: &mut Value, above: &Value) {
     }
 }
 
-/// Sets what is there.
+/// Sets a field, if there is a value.
 fn set_field(body: &mut Value, name: &str, value: Option<impl Into<Value>>) {
     if let (Some(body), Some(value)) = (body.as_object_mut(), value) {
         body.insert(name.to_owned(), value.into());
     }
 }
 
-/// The same, one table further in.
+/// Sets a field in a nested object, if there is a value.
 fn set_nested_field(body: &mut Value, table: &str, name: &str, value: Option<impl Into<Value>>) {
     if let (Some(body), Some(value)) = (body.as_object_mut(), value) {
         let inner = body.entry(table).or_insert_with(|| Value::Object(Map::new()));

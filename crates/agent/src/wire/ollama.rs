@@ -1,4 +1,4 @@
-//! Ollama's own chat: lines of JSON.
+//! Wire format of Ollama's own chat: lines of JSON.
 
 use super::{
     ModelStop, PartialAnswer, WireDelivery, WireRequest, content_text, count_value,

@@ -1,4 +1,4 @@
-//! `OpenAI`'s Responses: the one that can go on from an answer of its own.
+//! Wire format of `OpenAI`'s Responses, the only one that can continue an answer of its own.
 
 use super::{
     ModelStop, PartialAnswer, WireDelivery, WireRequest, count_value, nonempty_string, set_field,
@@ -40,7 +40,7 @@ pub(super) fn read_piece(piece: &Value, reading: &mut PartialAnswer) {
         Some("response.completed" | "response.incomplete" | "response.failed") => {
             read_response(&piece["response"], reading);
         }
-        // An error event has its words at the top.
+        // An error event has its fields at the top level.
         Some("error") => reading.failed = Some(json!({ "error": piece })),
         Some(_) => {}
         None => read_response(piece, reading),
@@ -63,7 +63,7 @@ fn read_response(response: &Value, reading: &mut PartialAnswer) {
             Some(_) | None => {}
         }
     }
-    // The pieces say the same again; some servers say it there alone.
+    // The pieces hold the same text; some servers send it only here.
     if !text.is_empty() {
         reading.text = text;
     }

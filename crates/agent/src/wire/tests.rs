@@ -1,4 +1,4 @@
-//! The wire formats by table: what is written, and what an answer means, streamed, whole and cut.
+//! Table tests of the wire formats: requests, and answers that are streamed, whole and cut.
 
 use super::*;
 use crate::settings::DEFAULT_MAX_TOKENS;
@@ -39,7 +39,7 @@ fn question() -> AgentQuestion {
     }
 }
 
-/// An answer, or what became of it, in words.
+/// Describes an answer or its error.
 fn heard(wire: WireFormat, body: &str, cut: Option<&str>) -> String {
     match parse_reply(&model(wire), &question(), body, cut) {
         Ok(AgentReply { text, usage, id, model, .. }) => {
@@ -58,7 +58,7 @@ fn stream(events: &[Value]) -> String {
     events.iter().map(|event| format!("event: x\ndata: {event}\n\n")).collect()
 }
 
-/// An answer of each kind, whole and streamed: all of them say the same.
+/// Returns the same answer whole and streamed.
 fn samples(wire: WireFormat) -> [String; 2] {
     match wire {
         WireFormat::Chat => {
@@ -138,7 +138,7 @@ fn a_part_of_an_answer_is_never_used() {
             let full = heard(wire, &body, None);
             for end in (0..body.len()).filter(|end| body.is_char_boundary(*end)) {
                 let found = heard(wire, &body[..end], Some("reset"));
-                // Only what comes after the answer's own end may be missing.
+                // Only the part after the answer's own end may be missing.
                 assert!(
                     found == "again Perhaps" || found == full,
                     "{wire:?} {end}: {found}\n{body}"

@@ -1,5 +1,5 @@
-//! Agents that edit a worktree themselves, with real git: the change is what git says, it comes back as a diff, and the
-//! worktree is as it was, whatever they did to it.
+//! Agents that edit a worktree, with real git: the change comes back as a diff. The worktree is
+//! then restored, however they changed it.
 
 use crate::workplace::{Nobody, Workplace, candidate, question, script};
 use std::fs;
@@ -19,7 +19,7 @@ fn edited(place: &Workplace, text: &str) -> Result<AgentReply, AgentError> {
     place.ask(script(text, InPlace), "k")
 }
 
-/// The diff that an edit makes; it is applied, and then the worktree is what the editor left.
+/// Checks the diff of an edit: applied, it gives the worktree that the editor left.
 fn check(files: &[(&str, &str)], edit: &str, parts: &[&str]) -> Workplace {
     let place = Workplace::new(files);
     let before = place.files();
@@ -44,10 +44,10 @@ fn the_change_is_what_git_says() {
     let files = place.files();
     assert_eq!(files["a.txt"], b"one\ntwo\nthree\n");
     assert!(!files.contains_key("gone.txt") && files["d/new"] == b"n\n");
-    // What git ignores is no part of it, and is gone.
+    // Files that git ignores are not in the diff, and are removed.
     let place = check(&FILES, "mkdir cache; echo x > cache/y; echo z >> b.txt", &["+z"]);
     assert!(!place.worktree().join("cache").exists());
-    // Whatever the bytes are.
+    // Files may hold any bytes.
     let odd = "printf '\\000\\001\\002' > data.bin; printf 'caf\\351\\n' >> a.txt; chmod +x b.txt";
     let place = check(&FILES, odd, &["GIT binary patch", "new mode 100755"]);
     let files = place.files();
@@ -88,7 +88,7 @@ fn what_cannot_be_a_change_fails_this_one_question() {
         assert!(said.contains(why), "{edit}: {said}");
         assert_eq!(place.files(), before, "{edit}");
     }
-    // These are changes; whether they may stand is decided elsewhere, as of any diff.
+    // These are changes like any other; whether they are allowed is decided elsewhere.
     let link = check(&FILES, "ln -s /etc/passwd link", &["new file mode 120000"]);
     assert!(fs::symlink_metadata(link.worktree().join("link")).expect("a link").is_symlink());
     let nested =
@@ -103,7 +103,7 @@ fn a_file_that_nobody_may_read_fails_this_one_question() {
         "echo x > secret; chmod 000 secret; mkdir locked; echo y > locked/z; chmod 000 locked";
     match edited(&place, edit) {
         Err(AgentError::Unanswered(why)) => assert!(why.contains("Permission denied"), "{why}"),
-        // The administrator may read everything, and git does not look into such a folder for others.
+        // The administrator may read everything; for other users git skips such a folder.
         Ok(reply) => assert!(reply.edits.is_some_and(|diff| diff.contains("secret"))),
         other => panic!("{other:?}"),
     }
@@ -115,7 +115,7 @@ fn no_change_is_an_answer_too() {
     let place = Workplace::new(&FILES);
     let reply = edited(&place, "touch a.txt; echo I would rather not").expect("an answer");
     assert_eq!((reply.edits.as_deref(), reply.text.trim()), (Some(""), "I would rather not"));
-    // One that fails has no edits at all.
+    // A failed agent has no edits.
     let failed = edited(&Workplace::new(&FILES), "echo x >> a.txt; exit 3");
     assert!(matches!(failed, Err(AgentError::Unanswered(_))), "{failed:?}");
 }
@@ -187,7 +187,7 @@ fn what_those_change_who_only_answer_is_undone() {
         let place = Workplace::new(&FILES);
         place.git.checkout_worktree(node, &place.head()).expect("a worktree");
         place.git.set_place_ref(node, &place.head()).expect("a ref");
-        // What somebody who was killed has left in the worktree of a node is not there to be seen.
+        // Files that a killed agent has left in a node's worktree are gone.
         fs::write(place.run().join("wt/0000/stray"), "x").expect("written");
         let work = "test ! -e stray && echo x >> a.txt && rm b.txt && echo IDEA: it && pwd";
         let plan = place.plan(script(work, edits), Duration::from_mins(1));
@@ -204,7 +204,7 @@ fn what_those_change_who_only_answer_is_undone() {
     }
 }
 
-/// Asks for ideas in the worktree of a node that is not the root; the agent must not see what was there before.
+/// Asks for ideas in the worktree of a node other than the root; an earlier file must be gone.
 fn ideas(place: &Workplace, key: &str) -> Result<AgentReply, AgentError> {
     let work = script("test ! -e mine && echo IDEA: it && echo x > seen", Diff);
     let plan = place.plan(work, Duration::from_mins(1));
@@ -263,7 +263,7 @@ fn what_a_killed_agent_left_in_the_worktree_of_a_node_goes() {
     assert!(!folder.join("mine").exists() && folder.join("a.txt").exists());
 }
 
-/// A worktree that nobody has touched is not made again. Whatever else was done there, it is.
+/// An unchanged worktree is not made again; a changed one is.
 #[test]
 fn who_only_looks_leaves_the_worktree_itself() {
     use std::os::unix::fs::MetadataExt as _;
@@ -290,7 +290,7 @@ fn who_only_looks_leaves_the_worktree_itself() {
     .into_iter()
     .enumerate()
     {
-        // The number of a folder that was removed may be given out again: this one is kept.
+        // Held open, because the inode of a removed folder may be reused.
         let held = fs::File::open(place.worktree()).expect("a worktree");
         let was = which(&place);
         let touched =

@@ -1,5 +1,6 @@
-//! A process that runs a run is killed while an agent edits a worktree, and the agent lives on for a while. Whoever goes on
-//! takes up the answer that is on disk, or asks again: the commit is the one of a run that nobody killed, never half an edit.
+//! The process of a run is killed while an agent edits a worktree, and the agent lives on for a
+//! while. The next process uses the answer on disk or asks again: the commit is that of a run
+//! without a kill, never half an edit.
 
 use crate::workplace::{Nobody, script};
 use std::env;
@@ -33,11 +34,11 @@ use treebeam_testkit::apart::{is_campaign, remark};
 use treebeam_testkit::hostile;
 use treebeam_testkit::repo::TempRepo;
 
-/// The repository that a process of this test is to run the run of.
+/// Variable with the repository of the run, for the child process of this test.
 const SITE: &str = "TREEBEAM_TEST_SITE";
-/// How long anything may take on a slow machine.
+/// The longest wait on a slow machine.
 const PATIENCE: Duration = Duration::from_mins(2);
-/// Edits six files, one after the other, and does not want to end. The word is for finding it.
+/// Coder that edits six files one after another and ignores SIGTERM. The word identifies it.
 const CODER: &str = "trap '' TERM; echo x >> \"$HOME/begun\"; \
      for f in a b c d e f; do sleep 0.05; echo edited >> $f.txt; done; \
      rm g.txt; sleep 0.05; echo new > h.txt; echo done; : WORD";
@@ -46,7 +47,7 @@ fn run_of(repo: &Path) -> RunDir {
     RunDir::new(repo.join(".treebeam/runs/t"))
 }
 
-/// Not a test of its own: it is the process that is killed.
+/// Not a test of its own: the child process that is killed.
 #[test]
 fn a_process_that_runs_the_run() {
     let Some(repo) = env::var_os(SITE).map(PathBuf::from) else { return };
@@ -95,7 +96,7 @@ fn a_process_that_runs_the_run() {
     drive_run(state, world, &mut store, &mut |_, _| {}).expect("the run to its end");
 }
 
-/// A run that is about to begin.
+/// A repository for a run.
 struct Site {
     repo: TempRepo,
     word: String,
@@ -146,7 +147,7 @@ impl Site {
         assert_eq!(hostile::survivors(&self.word), Vec::<u32>::new());
     }
 
-    /// How often the coder has begun.
+    /// Returns how often the coder has begun.
     fn begun(&self) -> usize {
         let home = self.repo.variables().into_iter().find(|(name, _)| name == "HOME");
         let file = Path::new(&home.expect("a home").1).join("begun");
@@ -158,7 +159,7 @@ impl Site {
         kept.exists()
     }
 
-    /// The commit that came of it, with what it changes.
+    /// Returns the resulting commit with its diff.
     fn commit(&self) -> (String, String) {
         let journal =
             fs::read_to_string(run_of(self.repo.path()).journal_path()).expect("a journal");

@@ -1,5 +1,5 @@
-//! A run that another host takes while an agent works in one of its worktrees: whoever had it before changes nothing there any
-//! more, neither the worktree nor the files beside it, and asks nobody.
+//! Another host takes a run while an agent works in its worktree. The former owner then changes
+//! neither the worktree nor the files beside it, and asks no agent.
 
 use crate::workplace::{Nobody, Workplace, candidate, question, script};
 use std::fs;
@@ -12,10 +12,10 @@ use treebeam_core::id::{CodePlace, NodeId};
 use treebeam_run::port::{AgentError, AgentReply, AgentRole, Repo as _};
 use treebeam_store::{ForcePolicy, RunStore};
 
-/// How long anything may take on a slow machine.
+/// The longest wait on a slow machine.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// Takes the run as if it had been run on another host, whose locks do not reach this one.
+/// Takes the run as if its owner were on another host, whose locks are not visible here.
 fn take(place: &Workplace) -> RunStore {
     let run = place.store.run_dir();
     let mut note: serde_json::Value =
@@ -35,7 +35,7 @@ fn wait_for(file: &Path) {
     }
 }
 
-/// The agent's work before it says that it has begun, and after it is told to go on; it counts how often it was asked.
+/// Returns the agent's script: it counts its calls, reports its start, and waits to go on.
 fn work(place: &Workplace) -> String {
     let beside = place.repo.path().display();
     format!(
@@ -63,7 +63,7 @@ fn is_refused(reply: &Result<AgentReply, AgentError>) {
     assert!(error.full_text().contains("was taken over by"), "{error:?}");
 }
 
-/// Loses the run while the agent is at work. What the new owner has made meanwhile stays.
+/// Loses the run while the agent works. The files of the new owner stay.
 fn check(line: impl Fn(&str) -> AgentKind, role: AgentRole, at: CodePlace) {
     let place = Workplace::new(&[("a.txt", "one\n")]);
     if let CodePlace::Node(_) = at {
@@ -92,7 +92,7 @@ fn check(line: impl Fn(&str) -> AgentKind, role: AgentRole, at: CodePlace) {
         assert!(desk.exists(), "{role}: so are the files of its calls");
     };
     stands();
-    // Nothing else is asked, with this door or another one.
+    // No other question is asked, through this door or another one.
     is_refused(&door.answer_question(&question("k2", role, at)));
     is_refused(
         &AgentDoor::open(&plan, &Nobody)

@@ -1,9 +1,9 @@
 //! Agents that work in the worktrees of a run, with real git and the real door.
 //!
 //! # Layout
-//! [`edits`] is about what they change, `kill` about a process that is killed meanwhile, `lost` about one
-//! that loses its run to another, `real` about real coding agents;
-//! [`workplace`] is a run for them.
+//! [`mod@edits`] tests their changes, [`mod@kill`] a process that is killed meanwhile, [`mod@lost`]
+//! one that loses its run to another, [`mod@real`] real coding agents; [`mod@workplace`] is a run
+//! for them.
 
 #![cfg(test)]
 #![cfg(unix)]

@@ -1,6 +1,7 @@
-//! The real `codex`, `claude`, `gemini` and `opencode` against a server that plays their models, with nobody else to be
-//! reached: an edit, sessions that go on, a refused edit, errors, what it took, and that nothing is left of them. `cargo xtask test` installs
-//! them and runs these tests; on their own they are ignored.
+//! The real `codex`, `claude`, `gemini` and `opencode` against a server that plays their models.
+//! Tests an edit, forked sessions, a refused edit, errors, usage, no other server in reach, and
+//! that nothing is left behind. Ignored by default; `cargo xtask test` installs the agents and runs
+//! these tests.
 
 use crate::workplace::{Nobody, Workplace, candidate, question};
 use serde_json::{Value, json};
@@ -19,10 +20,10 @@ use treebeam_testkit::apart::{Namespace, is_inside, remark, system};
 use treebeam_testkit::counterpart::{Running, folder, node};
 use treebeam_testkit::hostile;
 
-/// How long one call may take on a slow machine.
+/// The longest time of one call on a slow machine.
 const PATIENCE: Duration = Duration::from_mins(3);
 
-/// What an agent's model does for a prompt that has this word.
+/// Returns the model's scripted answers, by a word in the prompt.
 fn fixtures(tool: CliTool, worktree: &Path, outside: &Path) -> Value {
     let write = |file: &Path, text: &str| match tool {
         CliTool::Codex => {
@@ -66,7 +67,7 @@ fn fixtures(tool: CliTool, worktree: &Path, outside: &Path) -> Value {
     json!({ "fixtures": all })
 }
 
-/// How it is started as it was installed.
+/// Returns the command of an agent as it was installed.
 fn command(tool: CliTool) -> Vec<String> {
     let (name, script) = match tool {
         CliTool::Opencode => return vec![opencode_program().display().to_string()],
@@ -79,7 +80,7 @@ fn command(tool: CliTool) -> Vec<String> {
     vec![node.get_program().to_string_lossy().into_owned(), script.display().to_string()]
 }
 
-/// Which of its packages is there depends on the machine.
+/// Returns the program of `opencode`: the name of its package depends on the machine.
 fn opencode_program() -> PathBuf {
     let packages = fs::read_dir(folder("opencode").join("node_modules")).expect("its packages");
     let mut programs = packages.flatten().map(|package| package.path().join("bin/opencode"));
@@ -105,11 +106,11 @@ impl Scene {
         let (model, base_url) = match self.tool {
             CliTool::Codex => ("gpt-5", format!("{}/v1", self.server.url())),
             CliTool::Claude => ("claude-sonnet-4-5", self.server.url()),
-            // It has no price for what another server has.
+            // Without a price for the models of another server, `opencode` reports none.
             CliTool::Opencode => ("m-1", format!("{}/v1", self.server.url())),
             _ => ("gemini-2.5-flash", self.server.url()),
         };
-        // The server keeps no request that is longer than 64 KB: what describes all of its tools is.
+        // The server records no request above 64 KB, as the description of all tools would be.
         let args: &[&str] = if self.tool == CliTool::Claude { &["--tools", "Write"] } else { &[] };
         let value = Secret::new("sk-canary-4711".to_owned());
         CliAgent {
@@ -142,14 +143,14 @@ impl Scene {
         self.ask(self.agent(), &question, PATIENCE)
     }
 
-    /// All requests that the server has had, as texts.
+    /// Returns all requests to the server, as texts.
     fn requests(&self) -> Vec<String> {
         let journal = self.server.get("/__aimock/journal");
         let entries = journal.as_array().expect("a journal").iter();
         entries.map(|entry| entry["body"].to_string()).collect()
     }
 
-    /// The files that a session has in the home of the agent, with what is in them.
+    /// Returns the files of a session in the agent's home, with their content.
     fn session(&self, reply: &AgentReply) -> Vec<(PathBuf, Vec<u8>)> {
         let id = reply.id.as_deref().expect("a session");
         let named = match self.tool {
@@ -172,8 +173,7 @@ impl Scene {
         files
     }
 
-    /// Goes on from an answer. What the model was shown has all that was said before in this branch, `turns` such
-    /// questions with this one, and nothing of another branch.
+    /// Continues an answer. The model must see the `turns` questions of this branch, and no others.
     fn branch(&self, from: &AgentReply, key: &str, turns: usize) -> AgentReply {
         let before = self.requests().len();
         let reply = self.go_on(from, key).unwrap_or_else(|error| panic!("{error}: {error:?}"));
@@ -185,7 +185,7 @@ impl Scene {
         reply
     }
 
-    /// Goes on from an answer.
+    /// Continues an answer.
     fn go_on(&self, from: &AgentReply, key: &str) -> Result<AgentReply, AgentError> {
         let mut question = question(key, AgentRole::Planner, candidate());
         question.prompt = SECOND.into();
@@ -195,7 +195,7 @@ impl Scene {
     }
 }
 
-/// What a session begins with, and what is asked in one that goes on.
+/// Prompts for the first and the second turn of a session.
 const FIRST: &str = "EDIT-ONE please";
 const SECOND: &str = "SECOND-ONE please";
 
@@ -230,7 +230,7 @@ fn edits(scene: &Scene) {
     assert_eq!((first.text.as_str(), first.usage), ("EDIT DONE", Some(usage(250, 25))));
     assert_eq!(first.cost.is_some(), scene.tool != CliTool::Opencode, "it has a price");
     assert_eq!(scene.place.files(), before);
-    // Two go on from the same answer, and one from one of them; what they go on from stays as it is.
+    // Two questions continue one answer, and one continues one of these; parents never change.
     let parent = scene.session(&first);
     assert_eq!(
         parent.is_empty(),
@@ -260,7 +260,7 @@ fn edits(scene: &Scene) {
     assert!(matches!(lost, Err(AgentError::Forgotten(_))), "{lost:?}");
 }
 
-/// One that is only to look may want to edit: it answers, and nothing is changed, in its worktree or elsewhere.
+/// Checks that a read-only agent that tries to edit answers, and changes nothing anywhere.
 fn looks(scene: &Scene) {
     let node = CodePlace::Node(NodeId::ROOT);
     let (role, at) = match scene.tool {
@@ -282,7 +282,7 @@ fn looks(scene: &Scene) {
     assert_eq!(left, BTreeSet::from(["a.txt".into(), ".git".into()]), "{role}");
 }
 
-/// One that is not allowed what it wants ends well, and has changed nothing.
+/// Checks that an agent whose edit is refused ends well, and has changed nothing.
 fn is_refused(scene: &Scene) {
     let reply = if scene.tool == CliTool::Codex {
         let args = ["-c", "sandbox_mode=\"read-only\""].map(str::to_owned).to_vec();
@@ -300,7 +300,7 @@ fn is_refused(scene: &Scene) {
 }
 
 fn fails(scene: &Scene) {
-    // One that is busy it asks again and again by itself, until its time is over.
+    // `opencode` repeats its requests to a busy server by itself, until its time is over.
     let waits = scene.tool == CliTool::Opencode;
     for (word, why, advice) in [
         ("KEY-ONE", "the key was refused", "the variable `THE_KEY`"),
@@ -318,7 +318,7 @@ fn fails(scene: &Scene) {
 }
 
 fn is_ended(scene: &Scene) {
-    // All four may run in one process.
+    // All four agents may run in one process.
     let word = format!("m-{:?}-{}", scene.tool, std::process::id());
     let agent = CliAgent { model: Some(word.clone()), ..scene.agent() };
     let mut question = question("k-slow", AgentRole::Coder, candidate());

@@ -1,5 +1,4 @@
-//! A repository with a run in it, and the door to agents that work in the run's worktrees. For tests of agents that are
-//! programs.
+//! Test fixture: a repository with a run, and the agent door for programs in its worktrees.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,7 +26,7 @@ use treebeam_run::port::{AgentError, AgentReply, AgentRole, Repo as _};
 use treebeam_store::{RunDir, RunStore, make_runs_root};
 use treebeam_testkit::repo::TempRepo;
 
-/// Nobody looks on.
+/// Observer that ignores everything.
 pub(crate) struct Nobody;
 
 impl DoorObserver for Nobody {
@@ -55,23 +54,23 @@ pub(crate) struct Workplace {
     pub(crate) git: Arc<GitRepo>,
     pub(crate) store: RunStore,
     run: PathBuf,
-    /// What the run's `inputs` are.
+    /// The run's `inputs`.
     pub(crate) inputs: Vec<WorktreePath>,
 }
 
-/// The candidate that most is about.
+/// Returns the candidate that most tests use.
 pub(crate) fn candidate() -> CodePlace {
     CodePlace::Candidate("0001".parse::<EvalId>().expect("an id"))
 }
 
-/// Who answers by a script for the shell.
+/// Returns an agent that is a shell script.
 pub(crate) fn script(text: &str, edits: EditMode) -> AgentKind {
     let command = ["/bin/sh", "-c", text].map(str::to_owned).to_vec();
     AgentKind::Command(CommandAgent { command, key: None, edits })
 }
 
 impl Workplace {
-    /// With the worktree of a candidate.
+    /// Creates a run with the worktree of a candidate.
     pub(crate) fn new(files: &[(&str, &str)]) -> Self {
         let repo = TempRepo::with(files).expect("a repository");
         let user = opened(&repo);
@@ -93,7 +92,7 @@ impl Workplace {
         &self.run
     }
 
-    /// The candidate's worktree.
+    /// Returns the candidate's worktree.
     pub(crate) fn worktree(&self) -> PathBuf {
         self.run.join("cand/0001")
     }
@@ -127,7 +126,7 @@ impl Workplace {
         ))
     }
 
-    /// What the candidate's worktree has, but for git's own file, with what each file holds.
+    /// Returns the files of the candidate's worktree with their content, without git's own.
     pub(crate) fn files(&self) -> BTreeMap<String, Vec<u8>> {
         let mut files = BTreeMap::new();
         let mut folders = vec![self.worktree()];

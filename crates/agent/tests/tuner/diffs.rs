@@ -1,5 +1,5 @@
-//! Three small repositories (Python, TOML, Rust) whose files are put together from awkward pieces: every diff applies with
-//! real git, changes exactly the constant that it names, and leaves every other byte alone.
+//! Diffs of the tuner in Python, TOML and Rust files made of awkward pieces. Each applies with real
+//! git, changes exactly the named constant, and leaves every other byte alone.
 
 use proptest::prelude::*;
 use std::fs;
@@ -56,7 +56,7 @@ const RUST: [&str; 10] = [
 struct Case {
     file: &'static str,
     text: String,
-    /// Which of the ideas is made.
+    /// Index of the idea that is implemented.
     choice: usize,
     seed: u64,
 }
@@ -81,7 +81,7 @@ fn case() -> impl Strategy<Value = Case> {
     )
 }
 
-/// What stands at each constant.
+/// Returns the value of each constant.
 fn values(found: &[Constant]) -> Vec<(String, String)> {
     let value = |c: &Constant| (format!("{} {}", c.id.name, c.id.nth), c.text.clone());
     found.iter().map(value).collect()
@@ -116,7 +116,7 @@ fn check(case: &Case) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// The change as a coder reads it from the idea's text.
+/// Returns the change as a coder reads it from the idea's text.
 fn through_an_idea(found: &[Constant], seed: u64, chosen: &ConstantChange) -> ConstantChange {
     let said = propose_ideas(found, "", seed, 1000).expect("ideas");
     let texts = reply::parse_ideas(&said);

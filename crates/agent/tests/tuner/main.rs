@@ -1,4 +1,4 @@
-//! The tuner with real git: its diffs apply and change one constant, and a whole run with it gets better.
+//! The tuner with real git: its diffs apply and change one constant, and a whole run improves.
 
 #![cfg(test)]
 

@@ -1,5 +1,5 @@
-//! A whole run with the tuner as generator and coder: real git, a real store, the real loop and prompts; the sweep is a
-//! parabola of the constants in the worktree.
+//! A whole run with the tuner as generator and coder, and with real git, store, loop and prompts.
+//! The sweep computes a parabola of the constants in the worktree.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
@@ -53,7 +53,7 @@ impl DoorObserver for Nobody {
     }
 }
 
-/// Sweeps at once: the loss is lowest at a rate of 0.05, a momentum of 0.9 and a depth of 8.
+/// Runner with immediate sweeps: the loss is lowest at rate 0.05, momentum 0.9 and depth 8.
 struct Parabola {
     run: RunDir,
     jobs: Mutex<VecDeque<SweepJob>>,
@@ -89,7 +89,7 @@ fn loss(read: &dyn Fn(&str) -> String) -> f64 {
         + 0.3 * others(&read("train.py"))
 }
 
-/// What all other constants of a file are off by; their best value is 1.5 times the one that they begin with.
+/// Returns the error of all other constants of a file; their best value is 1.5 times the first one.
 fn others(text: &str) -> f64 {
     let is_other = |name: &str| name.starts_with("PART_");
     let found = find_constants("train.py", text).into_iter().filter(|c| is_other(&c.id.name));
@@ -143,7 +143,7 @@ fn plan(grounds: RunWorkspace) -> DoorPlan {
     }
 }
 
-/// Drives a run with so many ideas at each of six depths to its end.
+/// Drives a run to its end, with so many ideas at each of six depths.
 fn searched(repo: &TempRepo, ideas: u32) -> State {
     let user = open_repo_with(repo.path(), repo.variables()).expect("the repository");
     let max_depth = 6;
@@ -219,7 +219,7 @@ fn a_run_with_the_tuner_gets_better_and_is_the_same_each_time() {
     assert_eq!(texts, idea_files(&again, &searched(&again, 3)), "the same each time");
 }
 
-/// What the last node that was asked is told is all that its branch has tried, `least` changes and more.
+/// Checks that the prompt of the last node lists every trial of its branch, at least `least`.
 fn check_told(repo: &TempRepo, end: &State, least: usize) {
     let node = end.nodes.iter().rfind(|node| !node.expansions.is_empty()).expect("a node").id;
     let told = format!(".treebeam/runs/t/node_ideas/{node}/prompt_context.txt");
@@ -247,7 +247,7 @@ fn what_a_prompt_tells_is_what_was_decided() {
     check_told(&repo, &searched(&repo, 3), 6);
 }
 
-/// More than is told with all its figures.
+/// The branch has more trials than a prompt lists with all figures.
 #[test]
 fn a_long_branch_is_never_asked_for_the_same_twice() {
     let parts: String = (0..15).map(|n| format!("PART_{n} = 1.{n}\r\n")).collect();
@@ -261,7 +261,7 @@ fn a_long_branch_is_never_asked_for_the_same_twice() {
         let earlier = end.evals.iter().filter(|other| other.id < eval.id);
         let mut same =
             earlier.filter(|other| above.contains(&other.parent) && set(other) == set(&eval));
-        // What paid and was not taken may be joined with what was taken instead.
+        // A change that passed but was not promoted may be combined with the promoted one.
         let passed =
             |other: &Eval| matches!(&other.stage, Stage::Decided(_, word, _) if word.has_passed());
         let paid = |other: &Eval| other.parent != eval.parent && passed(other);
