@@ -1,4 +1,6 @@
-//! The command line: names, defaults and help. What the flags mean for a run is said in `settings`.
+//! Defines the command line: names, defaults and help texts.
+//!
+//! The effect of the flags on a run is in [`mod@crate::run_settings`].
 
 mod agents;
 mod demo;
@@ -236,7 +238,7 @@ pub(crate) struct StopArgs {
 }
 
 impl StopArgs {
-    /// When the run is to stop.
+    /// Returns the request to send: stop now, or after the open depth.
     pub(crate) fn user_request(&self) -> UserRequest {
         if self.after_depth { UserRequest::StopAfterDepth } else { UserRequest::Stop }
     }

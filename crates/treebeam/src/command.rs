@@ -1,4 +1,4 @@
-//! The commands: one file each.
+//! Implements the commands, one module each, and dispatches the command line to them.
 
 mod agents;
 mod baseline;
@@ -49,7 +49,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use treebeam_core::event::UserRequest;
 
-/// Of a folder that is not there nothing else is said: not that it is in no repository.
+/// Refuses a `-C` folder that is missing or is a file, before the missing repository is reported.
 fn must_be_folder(named: &Path) -> Result<(), CommandFailure> {
     let what = match named.metadata() {
         Ok(found) if !found.is_dir() => {
@@ -63,8 +63,8 @@ fn must_be_folder(named: &Path) -> Result<(), CommandFailure> {
     Err(CommandFailure::usage(what).with_hint("name the folder of your repository, or one in it"))
 }
 
-/// The folder of the repository in which a run lies that is resumed by its path, where that is another than the one at
-/// hand. The path is absolute then.
+/// Returns the top of the repository of a run that is resumed by its path, where that is another
+/// repository than the current one. The run's path in `cli` is made absolute then.
 fn find_resumed_toplevel(cli: &mut CliArgs) -> Result<Option<PathBuf>, CommandFailure> {
     let CliCommand::Resume(args) = &mut cli.command else { return Ok(None) };
     let here = cli.directory.as_deref().unwrap_or(Path::new("."));
@@ -75,7 +75,7 @@ fn find_resumed_toplevel(cli: &mut CliArgs) -> Result<Option<PathBuf>, CommandFa
     Ok(found.toplevel)
 }
 
-/// Does what the command line asks for.
+/// Runs the command that the command line names.
 pub(crate) fn run_command(mut cli: CliArgs) -> Result<CommandExit, CommandFailure> {
     let folder = match find_resumed_toplevel(&mut cli)? {
         Some(toplevel) => Some(toplevel),
@@ -179,7 +179,8 @@ pub(crate) fn run_command(mut cli: CliArgs) -> Result<CommandExit, CommandFailur
     }
 }
 
-/// Names the `TREEBEAM_…` variables of `.env` files: settings come from the environment alone.
+/// Prints a note for each `TREEBEAM_…` variable in `.env` files: settings come from the environment
+/// alone.
 fn note_ignored_variables(here: &Path, config: &Config) -> Result<(), CommandFailure> {
     let dotenv = Dotenv::load(here, config)?;
     for ignored in dotenv.iter_variables().filter(DotenvVariable::is_setting) {

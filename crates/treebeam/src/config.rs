@@ -1,15 +1,17 @@
-//! The configuration: what file, environment and flags say, one over the other, and where each value is from.
+//! Merges configuration file, environment and flags, and keeps the origin of each value.
 //!
 //! # Layout
-//! `config_key` is the table of all keys; `tables` reads them into what a run means and how far it
-//! goes, with [`score`] and `gate` for the tables of these names, `measure` for the commands that
-//! measure a code state, [`agents`], `tuner` and [`spending`] for who answers and at what cost,
-//! [`prompts`] for what they are told, [`deadline`] for until when, `table` for what is a table at
-//! all and [`bounded_values`] for values that have bounds. `config_file` finds and reads a file,
-//! `environment` the variables, `origin` says where a value stands, and `key_errors` what is wrong
-//! with it. [`sample_config`] writes a new file, [`old_config`] and [`column_proposal`] say what
-//! goes into it. A new key is a row in `config_key`, a field in `tables`, and a line in
-//! `docs/configuration.md`.
+//! [`mod@config_key`] is the table of all keys. [`mod@tables`] reads them into [`FixedSettings`]
+//! and [`RunLimits`], with [`mod@score`], [`mod@gate`] and [`mod@control`] for the settings of
+//! these names, [`mod@measure`] for the commands that measure a code state, [`mod@agents`],
+//! [`mod@summary_agent`], [`mod@tuner`], [`mod@outage`] and [`mod@spending`] for the agents and
+//! their cost, [`mod@prompts`] for their prompts, [`mod@deadline`] for the time limit,
+//! [`mod@table`] for the check that a value is a table, and [`mod@bounded_values`] for values that
+//! have bounds. [`mod@config_file`] finds and reads a file, [`mod@environment`] reads the
+//! variables, [`mod@origin`] says where a value was set, [`mod@key_errors`] and [`mod@unknown_key`]
+//! what is wrong with it. [`mod@sample_config`] writes a new file; [`mod@old_config`],
+//! [`mod@column_proposal`] and [`mod@evaluator_proposal`] fill it. A new key is a row in
+//! [`mod@config_key`], a field in [`mod@tables`], and a line in `docs/configuration.md`.
 
 pub(crate) mod agents;
 pub(crate) mod bounded_values;
@@ -56,21 +58,22 @@ use treebeam_git::DEFAULT_MAX_NEW_FILE_BYTES;
 use treebeam_run::port::{AgentRole, Cost};
 use treebeam_store::{ForcePolicy, RunClaim};
 
-/// What a new run may be expected to cost before somebody is asked, in dollars, if nothing is said.
+/// Default of `confirm_above_usd`: expected cost of a new run above which the user is asked, in
+/// dollars.
 const DEFAULT_CONFIRM_ABOVE_USD: f64 = 10.0;
 
-/// What was said, the lowest first.
+/// The merged configuration: layers in ascending priority, and the values that result.
 #[derive(Debug, Default)]
 pub(crate) struct Config {
     layers: Vec<ConfigLayer>,
     tables: ConfigTables,
-    /// What all layers say together.
+    /// Values of all layers, merged.
     values: Value,
     /// `--primary`, which chooses among the metrics of the layers.
     pub(crate) primary: Option<PrimaryMetric>,
 }
 
-/// What one source says, by key.
+/// Values that one source sets, by key.
 #[derive(Debug)]
 struct ConfigLayer {
     source: LayerSource,
@@ -84,24 +87,24 @@ enum LayerSource {
     Flags,
 }
 
-/// A key whose value differs from the one that a run has.
+/// A key whose configured value differs from the value that a run has.
 #[derive(Debug)]
 pub(crate) struct SettingChange {
     pub(crate) key: &'static ConfigKey,
     pub(crate) origin: SettingOrigin,
-    /// In words.
+    /// Value of the run, as text.
     pub(crate) before: String,
-    /// In words.
+    /// Configured value, as text.
     pub(crate) asked: String,
 }
 
 impl Config {
-    /// The file that was given, or else the nearest one; and the environment over it.
+    /// Loads the given file, or else the nearest one, and puts the environment over it.
     pub(crate) fn load(here: &Path, given: Option<&Path>) -> Result<Self, ConfigError> {
         Self::from_sources(ConfigFile::load(here, given)?, std::env::vars_os())
     }
 
-    /// A file, if there is one, and variables over it.
+    /// Builds a configuration from a file, if there is one, with variables over it.
     fn from_sources(
         file: Option<ConfigFile>,
         variables: impl IntoIterator<Item = (OsString, OsString)>,
@@ -124,7 +127,7 @@ impl Config {
             replace_agents(&mut all, &layer.values);
             merge_values(&mut all, &layer.values);
         }
-        // Each layer was good by itself, and keys are replaced whole.
+        // Each layer was valid by itself, and keys are replaced whole.
         let wrong = |error: serde_json::Error| SettingError {
             origin: SettingOrigin::Default,
             what: error.to_string(),
@@ -133,7 +136,7 @@ impl Config {
         Ok(Self { layers, tables, values: all, primary: None })
     }
 
-    /// The same with flags over it: an object by key, in which null says nothing.
+    /// Puts flags over the configuration: an object by key, in which null means unset.
     pub(crate) fn with_flags(mut self, said: &[Value]) -> Result<Self, SettingError> {
         let mut flags = Value::Object(Map::new());
         for said in said {
@@ -143,7 +146,7 @@ impl Config {
         Ok(Self { primary: self.primary, ..Self::new(self.layers)? })
     }
 
-    /// The same with another `[score]`, whatever was said of it before.
+    /// Replaces all of `[score]` by the settings of a metrics file.
     pub(crate) fn with_metrics_file(self, here: &Path, file: &Path) -> Result<Self, ConfigError> {
         self.with_score_from(ConfigFile::read_named(here, file)?)
     }
@@ -155,7 +158,7 @@ impl Config {
         Ok(Self { primary, ..Self::new(layers)? })
     }
 
-    /// The same without anything that was said of the score.
+    /// Removes every setting of `[score]`.
     pub(crate) fn without_score(mut self) -> Self {
         for layer in &mut self.layers {
             layer.values.as_object_mut().map(|said| said.remove("score"));
@@ -164,7 +167,7 @@ impl Config {
         self
     }
 
-    /// The file, if there is one.
+    /// Returns the configuration file, if there is one.
     pub(crate) fn file(&self) -> Option<&ConfigFile> {
         self.layers.iter().find_map(|layer| match &layer.source {
             LayerSource::File(file) => Some(file),
@@ -172,7 +175,7 @@ impl Config {
         })
     }
 
-    /// Where the value of a key is from.
+    /// Returns the place where the value of a key was set.
     pub(crate) fn origin(&self, key: &ConfigKey) -> SettingOrigin {
         let layer =
             self.layers.iter().rev().find(|layer| !get_value(&layer.values, key.name).is_null());
@@ -184,7 +187,8 @@ impl Config {
         }
     }
 
-    /// The same, where a metric that nobody set follows from what was said of another key.
+    /// Like [`Self::origin`], but for metrics that are unset returns the origin of the key that
+    /// they follow from.
     pub(crate) fn origin_of_value(&self, key: &ConfigKey) -> SettingOrigin {
         let others: &[&str] = match key.name {
             "score.metrics" => &["score.preset", "score.primary"],
@@ -197,7 +201,7 @@ impl Config {
         origins.find(|origin| *origin != SettingOrigin::Default).unwrap_or(SettingOrigin::Default)
     }
 
-    /// What was said makes this of a meaning.
+    /// Returns `before` with the configured fixed settings applied.
     pub(crate) fn fixed_settings(
         &self,
         before: FixedSettings,
@@ -219,38 +223,39 @@ impl Config {
         SettingError { origin, what: error.what }
     }
 
-    /// What was said makes this of a reach.
+    /// Returns `before` with the configured run limits applied.
     pub(crate) fn run_limits(&self, before: &RunLimits) -> RunLimits {
         self.tables.run_limits(before)
     }
 
-    /// The folder of all runs, if one was named.
+    /// Returns the folder of all runs, if one is configured.
     pub(crate) fn runs_root(&self) -> Option<&Path> {
         self.tables.runs_root.as_ref().map(|folder| Path::new(&folder.0))
     }
 
-    /// How long an owner of a run on another host may be silent, if that was said.
+    /// Returns how long the owner of a run on another host may be silent, if that is configured.
     pub(crate) fn lock_stale_after(&self) -> Option<Duration> {
         self.tables.lock_stale_seconds.map(|seconds| Duration::from_secs(seconds.0.get().into()))
     }
 
-    /// How large a new file of a candidate may be, in bytes.
+    /// Returns the maximum size of a new file in a candidate, in bytes.
     pub(crate) fn max_new_file_bytes(&self) -> u64 {
         let kibibytes = self.tables.max_new_file_kib.map(|size| u64::from(size.0.get()) << 10);
         kibibytes.unwrap_or(DEFAULT_MAX_NEW_FILE_BYTES)
     }
 
-    /// How long a run waits for a server of agents.
+    /// Returns how long a run waits for an agent server that is down.
     pub(crate) fn outage_patience(&self) -> OutagePatience {
         self.tables.outage_patience.unwrap_or_default()
     }
 
-    /// The primary and what it has in the place of a direction, where that is none.
+    /// Returns the primary and the text in the place of its direction, if that text is no
+    /// direction.
     pub(crate) fn primary_with_bad_direction(&self) -> Option<(&str, &str)> {
         self.tables.score.primary_with_bad_direction()
     }
 
-    /// Where `eval` finds its ideas.
+    /// Returns the path of the ideas for `eval`, if one is configured.
     pub(crate) fn ideas_file(&self) -> Option<&Path> {
         match self.tables.ideas_file.as_ref()? {
             ValueOrNone::None => None,
@@ -258,39 +263,41 @@ impl Config {
         }
     }
 
-    /// Whether `eval` starts from what is in the working tree.
+    /// Returns true if `eval` starts from the uncommitted content of the working tree.
     pub(crate) fn is_based_on_working_tree(&self) -> bool {
         self.tables.base_on_working_tree.unwrap_or_default()
     }
 
-    /// Whether the candidates of `eval` keep their worktrees.
+    /// Returns true if the candidates of `eval` keep their worktrees.
     pub(crate) fn keeps_worktrees(&self) -> bool {
         self.tables.keep_worktrees.unwrap_or_default()
     }
 
-    /// Who is set for a role.
+    /// Returns the agent that is configured for a role.
     pub(crate) fn agent_for(&self, role: AgentRole) -> Option<&AgentConfig> {
         self.tables.agents.agent_for(role)
     }
 
-    /// Where the tuner looks, and how it chooses.
+    /// Returns the tuner's address and its choice of agents.
     pub(crate) fn tuner_agent(&self) -> TunerAgent {
         self.tables.tuner.tuner_agent()
     }
 
-    /// What models cost.
+    /// Returns the prices of models.
     pub(crate) fn model_prices(&self) -> ModelPrices {
         self.tables.prices.model_prices()
     }
 
-    /// What a new run may be expected to cost before somebody is asked; nobody is, where there is no such limit.
+    /// Returns the expected cost of a new run above which the user is asked; `None` means never
+    /// ask.
     pub(crate) fn confirm_above(&self) -> Option<Cost> {
         let said =
             self.tables.confirm_above_usd.unwrap_or(DollarLimit::At(DEFAULT_CONFIRM_ABOVE_USD));
         said.amount().map(|dollars| Cost::from_dollars(dollars.get()))
     }
 
-    /// The first key that would change what the results of a run mean.
+    /// Returns the first key, in the order of the key table, whose fixed setting would change for a
+    /// run.
     pub(crate) fn first_fixed_change(
         &self,
         run: &FixedSettings,
@@ -299,7 +306,7 @@ impl Config {
         Ok(self.fixed_changes(run)?.into_iter().min_by_key(place))
     }
 
-    /// All of them.
+    /// Returns all keys whose fixed setting would change for a run.
     pub(crate) fn fixed_changes(
         &self,
         run: &FixedSettings,
@@ -318,13 +325,14 @@ impl Config {
         Ok(changes.into_iter().chain(metrics).collect())
     }
 
-    /// The keys that change how far and how fast a run goes.
+    /// Returns the keys whose run limit would change for a run.
     pub(crate) fn limit_changes(&self, run: &RunLimits) -> Vec<SettingChange> {
         let (before, asked) = (to_json_value(run), to_json_value(&self.run_limits(run)));
         self.changed_settings(KeyScope::RunLimit, &before, &asked)
     }
 
-    /// The keys that were said and whose values differ in two documents; which metrics count is compared elsewhere.
+    /// Returns the keys that are set and whose values differ in two documents. `score.metrics` is
+    /// compared elsewhere.
     fn changed_settings(
         &self,
         scope: KeyScope,
@@ -342,7 +350,7 @@ impl Config {
         keys.filter_map(change).collect()
     }
 
-    /// Every value that a new run would have, by key.
+    /// Returns every value that a new run would have, by key.
     pub(crate) fn all_values(&self) -> Result<Value, SettingError> {
         let mut all = fixed_settings_json(&self.fixed_settings(FixedSettings::default())?);
         merge_values(&mut all, &to_json_value(&self.run_limits(&RunLimits::default())));
@@ -378,7 +386,8 @@ impl Config {
     }
 }
 
-/// An agent, or a table of prices, is one value: what a lower layer says of it does not shine through.
+/// Removes lower values of agents and price tables that `above` sets: each of these is one value
+/// and is not merged by field.
 fn replace_agents(below: &mut Value, above: &Value) {
     for key in
         CONFIG_KEYS.iter().filter(|key| key.name == "prices" || key.name.starts_with("agents."))
@@ -391,7 +400,7 @@ fn replace_agents(below: &mut Value, above: &Value) {
     }
 }
 
-/// A meaning by key.
+/// Converts fixed settings to a JSON object by key.
 fn fixed_settings_json(settings: &FixedSettings) -> Value {
     let mut all = to_json_value(settings);
     let primary = format!("{}:{}", settings.score.primary, settings.score.primary_direction());
@@ -403,18 +412,18 @@ fn to_json_value(settings: &impl serde::Serialize) -> Value {
     serde_json::to_value(settings).unwrap_or_default()
 }
 
-/// The value of a key in a document; null where there is none.
+/// Returns the value of a dotted key in a document, or null if it is unset.
 pub(crate) fn get_value<'a>(document: &'a Value, name: &str) -> &'a Value {
     name.split('.').fold(document, |table, part| &table[part])
 }
 
-/// Sets the value of a key in a document.
+/// Sets the value of a dotted key in a document.
 fn set_value(document: &mut Value, name: &str, value: Value) {
     let alone = name.rsplit('.').fold(value, |value, part| json!({ part: value }));
     merge_values(document, &alone);
 }
 
-/// Puts one document over another: tables are joined, other values replaced, null says nothing.
+/// Merges `above` into `below`: tables are joined, other values replaced, null means unset.
 fn merge_values(below: &mut Value, above: &Value) {
     match (below, above) {
         (_, Value::Null) => {}
@@ -427,7 +436,7 @@ fn merge_values(below: &mut Value, above: &Value) {
     }
 }
 
-/// A key's value in words.
+/// Formats the value of a key as text.
 pub(crate) fn format_value(name: &str, value: &Value) -> String {
     match (value, name) {
         (Value::Null, "sweep_config_limit") => "all".to_owned(),
@@ -441,7 +450,7 @@ pub(crate) fn format_value(name: &str, value: &Value) -> String {
     }
 }
 
-/// The items of a list in words, or its only one.
+/// Formats the items of a list, or a value that is no list as its only item.
 pub(crate) fn format_items(value: &Value) -> Vec<String> {
     let metric = |metric: &Value| {
         let text = |name: &str| format_value("", &metric[name]);

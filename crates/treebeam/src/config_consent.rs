@@ -1,7 +1,9 @@
-//! Programs, paths, variables and addresses from a configuration file that is not committed: a
-//! candidate can write such a file, so a run that is there takes them from it only where the user
-//! accepts it. Environment, flags and files outside of the repository are the user's own;
-//! `config/config_key.rs` says which keys this is about.
+//! Asks for consent to programs, paths, variables and addresses from an uncommitted configuration
+//! file.
+//!
+//! A candidate can write such a file, so an existing run takes them from it only where the user
+//! accepts it. Environment, flags and files outside of the repository are the user's own.
+//! [`mod@crate::config::config_key`] lists the keys concerned.
 
 use crate::config::Config;
 use crate::config::config_file::ConfigFile;
@@ -18,20 +20,20 @@ use treebeam_core::policy::RecordedAgents;
 use treebeam_run::port::AgentRole;
 use treebeam_store::user_state::UserState;
 
-/// The recorded words of an agent that name something, as they stand in its table.
+/// Recorded fields of an agent that name a program, variable or address, as in its table.
 const NAMING_FIELDS: [&str; 6] =
     ["provider", "command", "args", "base_url", KEY_VARIABLE_FIELD, "extra"];
 
-/// Whether a resume may take programs, paths, variables and addresses from a file that is not committed.
+/// Consent to take programs, paths, variables and addresses from an uncommitted file on resume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConfigConsent {
-    /// It may: `--accept-config`.
+    /// Given by `--accept-config`.
     Given,
-    /// The user is asked, where there is a terminal.
+    /// Not yet given: the user is asked if there is a terminal.
     Open,
 }
 
-/// A value that differs from the one on record.
+/// A configured value that differs from the recorded one.
 #[derive(Debug, PartialEq, Eq)]
 struct NamingChange {
     key: String,
@@ -39,8 +41,8 @@ struct NamingChange {
     asked: String,
 }
 
-/// Refuses to go on with a run where a file that is not committed changes what it runs, reads, sends or asks, unless the
-/// user accepts it.
+/// Refuses to resume a run if an uncommitted file changes what it runs, reads, sends or calls,
+/// unless the user accepts it.
 pub(crate) fn must_accept_config(
     config: &Config,
     home: &RepoHome,
@@ -88,7 +90,8 @@ fn naming_changes(
     }
     if is_from_file("ideas_context_files") {
         let key = "ideas_context_files".to_owned();
-        // Files outside of the repository are recorded by their last name: only what is in them tells them apart.
+        // Files outside of the repository are recorded by their last name: only their content
+        // distinguishes them.
         changes.extend(if config.has_outside_context_files() {
             word_change(AgentRole::Ideas, "context_files", key, &run.agents, &asked)
         } else {
@@ -98,7 +101,7 @@ fn naming_changes(
     Ok(changes)
 }
 
-/// A folder of runs in which treebeam never ran for this user.
+/// Returns the folder of runs as a change if treebeam never used it for this user.
 fn runs_root_change(home: &RepoHome) -> Option<NamingChange> {
     let is_known = UserState::find().is_ok_and(|state| state.knows_runs_root(&home.runs_root));
     (!is_known).then(|| NamingChange {
@@ -114,7 +117,7 @@ fn agent_changes<'a>(
     asked: &'a RecordedAgents,
 ) -> impl Iterator<Item = NamingChange> + 'a {
     let is_recorded = move |name: &str| {
-        // An older treebeam did not record from which variable a key is read.
+        // Older versions did not record from which variable a key is read.
         let words = before.0.get(role.name());
         name != KEY_VARIABLE_FIELD || words.is_none_or(|words| words.contains_key(name))
     };
@@ -124,7 +127,7 @@ fn agent_changes<'a>(
     })
 }
 
-/// One recorded word of an agent, if it is another one now, and there is one.
+/// Returns the change of one recorded field of an agent, if it differs and is set now.
 fn word_change(
     role: AgentRole,
     name: &str,
@@ -139,7 +142,8 @@ fn word_change(
     changed.then_some(NamingChange { key, before, asked })
 }
 
-/// Files of an agent by their names: what is in them may change.
+/// Returns the change of an agent's list of files, compared by their names alone: their content may
+/// change.
 fn file_names_change(
     role: AgentRole,
     name: &str,
@@ -158,7 +162,7 @@ fn file_names_change(
     word_change(role, name, key, &without_digests(before), &without_digests(asked))
 }
 
-/// Whether a file lies outside of the repository, or is committed as it is.
+/// Returns true if a file lies outside of the repository, or is committed with its present content.
 fn is_trusted_file(file: &ConfigFile, home: &RepoHome) -> Result<bool, CommandFailure> {
     let top = home.repo.toplevel.canonicalize()?;
     let absolute = normalize_path(&std::path::absolute(file.path())?);
@@ -168,7 +172,7 @@ fn is_trusted_file(file: &ConfigFile, home: &RepoHome) -> Result<bool, CommandFa
     if ![&absolute, &real, &named].iter().any(|path| path.starts_with(&top)) {
         return Ok(true);
     }
-    // A link may lead elsewhere at any time.
+    // The target of a symbolic link can change at any time.
     let Some(name) = real.strip_prefix(&top).ok().filter(|_| real == named).and_then(git_path)
     else {
         return Ok(false);
@@ -176,7 +180,7 @@ fn is_trusted_file(file: &ConfigFile, home: &RepoHome) -> Result<bool, CommandFa
     Ok(home.repo.has_committed(&name, file.text())?)
 }
 
-/// A path below the top of the repository as git writes it.
+/// Converts a path below the top of the repository to git's notation.
 fn git_path(path: &Path) -> Option<String> {
     let part = |part: Component<'_>| match part {
         Component::Normal(part) => part.to_str().map(str::to_owned),

@@ -1,5 +1,7 @@
-//! Which `.env` files there are, and which of their variables count: one that the environment has already wins. They are
-//! for keys and other secrets; settings of treebeam come from the process's own environment only.
+//! Finds `.env` files and selects the variables that are used from them.
+//!
+//! Variables of the environment take precedence. The files are for keys and other secrets; settings
+//! of treebeam come from the process's environment alone.
 
 use crate::config::Config;
 use crate::config::config_file::find_toplevel;
@@ -10,11 +12,11 @@ use treebeam_store::env_file::{EnvVariables, Secret};
 
 const DOTENV_FILE_NAME: &str = ".env";
 
-/// The variables of the `.env` files of a repository and its configuration.
+/// Variables of the `.env` files of a repository and its configuration.
 #[derive(Debug, Default)]
 pub(crate) struct Dotenv(EnvVariables);
 
-/// One of them; its value is nobody's business here.
+/// A variable of a `.env` file, without its value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DotenvVariable<'a> {
     pub(crate) name: &'a str,
@@ -25,14 +27,14 @@ pub(crate) struct DotenvVariable<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum VariableUse {
     Used,
-    /// The environment has it already.
+    /// Not used: the environment sets it already.
     Overridden,
-    /// It looks like a setting, and is none here.
+    /// Not used: its name is that of a setting, which `.env` files cannot set.
     Setting,
 }
 
 impl Dotenv {
-    /// Reads the files: in the repository's root, then beside the configuration file.
+    /// Reads the files: first in the repository's root, then beside the configuration file.
     pub(crate) fn load(here: &Path, config: &Config) -> Result<Self, CommandFailure> {
         let mut variables = EnvVariables::default();
         let here = here.canonicalize().unwrap_or_else(|_| here.to_owned());
@@ -50,14 +52,15 @@ impl Dotenv {
         Ok(Self(variables))
     }
 
-    /// What a variable has, and the file that it is from, if not from the environment. An empty one is none.
+    /// Returns the value of a variable, and its file unless it is from the environment. An empty
+    /// value counts as unset.
     pub(crate) fn find_secret(&self, name: &str) -> Option<(Secret, Option<String>)> {
         let own = std::env::var(name).ok().map(|value| (Secret::new(value), None));
         let read = || self.0.get(name).map(|found| (found.value.clone(), Some(found.file.clone())));
         own.or_else(read).filter(|(value, _)| !value.reveal().trim().is_empty())
     }
 
-    /// All variables by name.
+    /// Iterates over all variables of the files, by name.
     pub(crate) fn iter_variables(&self) -> impl Iterator<Item = DotenvVariable<'_>> {
         self.0.iter().map(|(name, variable)| {
             let use_ = if name.starts_with(VARIABLE_PREFIX) {
@@ -73,17 +76,17 @@ impl Dotenv {
 }
 
 impl DotenvVariable<'_> {
-    /// Whether this is the value that counts.
+    /// Returns true if the value from the file is used.
     pub(crate) fn is_used(&self) -> bool {
         self.use_ == VariableUse::Used
     }
 
-    /// Whether somebody meant to set a key of the configuration with it.
+    /// Returns true if the name of the variable is that of a setting.
     pub(crate) fn is_setting(&self) -> bool {
         self.use_ == VariableUse::Setting
     }
 
-    /// Where it is from, and why it does not count if it does not.
+    /// Describes the file of the variable, and why it is not used if that is so.
     pub(crate) fn describe_source(&self) -> String {
         let why = match self.use_ {
             VariableUse::Used => "",

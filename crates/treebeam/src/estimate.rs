@@ -1,5 +1,7 @@
-//! What a run may ask of its agents, before it asks anything: calls by role, times what questions and answers usually take.
-//! Pure, and no promise: nobody knows how long a repository's files are, or how often a patch is sent back.
+//! Estimates the agent calls, tokens and cost of a run before it starts.
+//!
+//! Calls are counted by role and multiplied by the usual size of questions and answers. Pure, and
+//! no promise: file lengths and the number of rejected patches are not known in advance.
 
 mod budget_bound;
 
@@ -13,27 +15,27 @@ use treebeam_core::group::EvalGroup;
 use treebeam_core::policy::{FixedSettings, RunLimits};
 use treebeam_run::port::{AgentRole, Cost, TokenUsage};
 
-/// How often a node is asked for ideas at most.
+/// Maximum number of idea questions for one node.
 const MAX_IDEA_QUESTIONS: u64 = 3;
-/// How much longer than usual a question may be.
+/// Ratio of the longest to the usual question.
 const LONG_QUESTION_FACTOR: u64 = 4;
-/// How many characters of code a token has, usually and at least.
+/// Usual number of characters in a token of code; [`MIN_CHARS_PER_TOKEN`] is the least.
 const CHARS_PER_TOKEN: u64 = 4;
 const MIN_CHARS_PER_TOKEN: u64 = 2;
 
-/// Somebody who may be asked.
+/// An agent that the run may call, with what its calls may cost.
 #[derive(Clone, Debug)]
 pub(crate) struct EstimatedAgent {
     pub(crate) role: AgentRole,
-    /// How much of the repository a question shows, in characters.
+    /// Characters of the repository that a question includes.
     pub(crate) shown_chars: usize,
-    /// The longest answer, in tokens, where somebody counts them.
+    /// Maximum length of an answer in tokens, if the provider limits it.
     pub(crate) max_tokens: Option<u32>,
     pub(crate) price: Option<ModelPrice>,
     pub(crate) known: UsageKnowledge,
 }
 
-/// A run as it is configured.
+/// Estimated calls and cost of a run, with the budgets that bound them.
 #[derive(Clone, Debug)]
 pub(crate) struct CostEstimate {
     pub(crate) expected: CallTotals,
@@ -42,23 +44,23 @@ pub(crate) struct CostEstimate {
     max_cost: Option<Cost>,
     max_tokens: Option<u64>,
     max_evals: Option<u32>,
-    /// Those who are asked anything.
+    /// Agents that are called at least once.
     asked: Vec<EstimatedAgent>,
 }
 
-/// What questions take together.
+/// Sums over a number of calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CallTotals {
     pub(crate) calls: u64,
-    /// As far as they are counted.
+    /// Tokens, as far as they are counted.
     pub(crate) tokens: u64,
-    /// As far as prices are known.
+    /// Cost, as far as prices are known.
     pub(crate) cost: Cost,
-    /// Calls whose price is not known.
+    /// Number of calls whose price is not known.
     pub(crate) unpriced: u64,
 }
 
-/// How many questions are asked in a role, usually and at most.
+/// Expected and maximum number of calls for a role.
 #[derive(Clone, Copy)]
 struct CallCounts {
     expected: u64,
@@ -99,12 +101,13 @@ impl CostEstimate {
         estimate
     }
 
-    /// What it is likely to cost, as far as that is known and allowed.
+    /// Returns the expected cost, as far as it is known, capped by the budget.
     pub(crate) fn likely_cost(&self) -> Cost {
         self.max_cost.map_or(self.expected.cost, |most| most.min(self.expected.cost))
     }
 
-    /// Whether it may cost more than anybody knows: a price is missing, and no budget counts these calls.
+    /// Returns true if the cost has no known bound: a price is missing, and no budget counts these
+    /// calls.
     pub(crate) fn is_open_ended(&self) -> bool {
         let counts = |agent: &EstimatedAgent| {
             self.max_tokens.is_some() && agent.token_budget_hold() != BudgetHold::NotCounted
@@ -112,7 +115,7 @@ impl CostEstimate {
         self.asked.iter().any(|agent| agent.price.is_none() && !counts(agent))
     }
 
-    /// What to do about that, where the number of evals is not bounded either.
+    /// Returns the advice for an unbounded cost, unless the number of evals is bounded.
     pub(crate) fn advice(&self) -> Option<&'static str> {
         if !self.is_open_ended() || self.max_evals.is_some() {
             return None;
@@ -125,7 +128,7 @@ impl CostEstimate {
         })
     }
 
-    /// The budgets that are set.
+    /// Returns the budgets that are set.
     fn budget_bounds(&self) -> impl Iterator<Item = BudgetBound> {
         let holds = |hold: fn(&EstimatedAgent) -> BudgetHold| {
             self.asked.iter().map(|agent| (agent.role, hold(agent))).collect()
@@ -143,7 +146,7 @@ impl CostEstimate {
         cost.into_iter().chain(tokens)
     }
 
-    /// For programs.
+    /// Returns the estimate as JSON.
     pub(crate) fn render_json(&self) -> Value {
         let sum = |sum: &CallTotals| {
             json!({
@@ -189,8 +192,8 @@ impl CallTotals {
     }
 }
 
-/// One node at first, then as many as the beam is wide; K ideas on each, as far as the budget of evals goes. A control group
-/// is asked once at each depth.
+/// Counts the calls of a role: one node at first, then as many as the beam is wide, with K ideas
+/// each, within the budget of evals. A control group adds one idea question at each depth.
 fn count_calls(settings: &FixedSettings, limits: &RunLimits, role: AgentRole) -> CallCounts {
     let depths = u64::from(limits.max_depth);
     let width = u64::from(settings.beam_width.get());
@@ -205,7 +208,7 @@ fn count_calls(settings: &FixedSettings, limits: &RunLimits, role: AgentRole) ->
     let nodes = nodes.min(tree.div_ceil(each)).saturating_add(depths.min(control));
     let attempts = evals.saturating_mul(1 + u64::from(limits.eval_retries));
     let rounds = 1 + u64::from(limits.max_review_rounds);
-    // Each question for ideas may have to be told more than fits.
+    // Each question for ideas may need a summary of turns that no longer fit.
     let summaries = if limits.summary_agent == Some(role) { nodes } else { 0 };
     let own = match role {
         AgentRole::Ideas => {
@@ -214,7 +217,7 @@ fn count_calls(settings: &FixedSettings, limits: &RunLimits, role: AgentRole) ->
         AgentRole::Coordinator | AgentRole::Planner => {
             CallCounts { expected: evals, most: attempts }
         }
-        // Every other patch is sent back once.
+        // Expected: every second patch is sent back once.
         AgentRole::Coder | AgentRole::Reviewer => CallCounts {
             expected: if rounds > 1 { evals.saturating_mul(3).div_ceil(2) } else { evals },
             most: attempts.saturating_mul(rounds),
@@ -226,7 +229,7 @@ fn count_calls(settings: &FixedSettings, limits: &RunLimits, role: AgentRole) ->
     }
 }
 
-/// The most evals that a group may have.
+/// Returns the maximum number of evals of a group.
 fn max_evals(settings: &FixedSettings, limits: &RunLimits, group: EvalGroup) -> u64 {
     let Some(most) = limits.max_total_idea_evals else { return u64::MAX };
     let control = settings.control.map_or(0, |control| control.control_part_of(most));
@@ -236,7 +239,7 @@ fn max_evals(settings: &FixedSettings, limits: &RunLimits, group: EvalGroup) -> 
     })
 }
 
-/// What a question and its answer usually take, in tokens.
+/// Returns the usual tokens of a question and its answer for a role.
 const fn usual_tokens(role: AgentRole) -> [u64; 2] {
     match role {
         AgentRole::Ideas => [6_000, 3_000],
@@ -247,7 +250,7 @@ const fn usual_tokens(role: AgentRole) -> [u64; 2] {
     }
 }
 
-/// `about 30 calls, 480000 tokens, $2.10; at worst …`.
+/// Formats as `about 30 calls, 480000 tokens, $2.10; at worst …`.
 impl fmt::Display for CostEstimate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "about {}; at worst {}", self.expected, self.worst)?;
@@ -316,11 +319,11 @@ mod tests {
         check(AgentRole::Reviewer, &fixed_settings(7, 2), &once, [7, 7]);
         let controlled =
             FixedSettings { control: "best-of-n=0.5".parse().ok(), ..fixed_settings(7, 2) };
-        // As many on the root again, asked for at each of three depths.
+        // As many again on the root, in one question at each of three depths.
         check(AgentRole::Ideas, &controlled, &run_limits(3), [8, 24]);
         check(AgentRole::Planner, &controlled, &run_limits(3), [70, 70]);
         let few = RunLimits { max_total_idea_evals: Some(9), ..run_limits(3) };
-        // Five of nine in the tree, on one node, and four on the root.
+        // Of nine evals, five are in the tree on one node, and four on the root.
         check(AgentRole::Ideas, &controlled, &few, [4, 12]);
         check(AgentRole::Planner, &controlled, &few, [9, 9]);
         let huge = RunLimits { max_depth: u32::MAX, eval_retries: u32::MAX, ..run_limits(1) };

@@ -1,4 +1,4 @@
-//! How a command fails: what happened, why, what to do, and the exit code that says which kind of failure it was.
+//! Defines how a command fails: message, causes, hint, and the exit code for the kind of failure.
 
 use crate::config::config_file::ConfigError;
 use crate::config::origin::SettingError;
@@ -17,22 +17,22 @@ use treebeam_store::input::InputError;
 use treebeam_store::user_state::UserStateError;
 use treebeam_store::{StoreError, hint_for_io_error};
 
-/// How a command ended, for scripts.
+/// Outcome of a command as an exit code for scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CommandExit {
-    /// It did what it was asked to.
+    /// The command succeeded.
     Done,
-    /// It failed.
+    /// The command failed.
     Failed,
-    /// It was called or configured wrongly.
+    /// Wrong arguments or configuration.
     Usage,
-    /// Another process holds the run.
+    /// Another process holds the run's lease.
     Locked,
-    /// The environment lacks something.
+    /// The environment lacks something that the command needs.
     Environment,
-    /// Validation found something.
+    /// Validation found problems.
     Invalid,
-    /// It was asked to stop before it was done, and can go on later.
+    /// The command was interrupted, and its work can be resumed.
     Interrupted,
 }
 
@@ -56,7 +56,7 @@ impl From<CommandExit> for ExitCode {
     }
 }
 
-/// A command that did not do what it was asked to.
+/// Error of a command: exit code, causes, and a hint for the user.
 #[derive(Debug)]
 pub(crate) struct CommandFailure {
     exit: CommandExit,
@@ -65,7 +65,8 @@ pub(crate) struct CommandFailure {
 }
 
 impl CommandFailure {
-    /// A failure whose last cause is the system's own has the cure for that, whatever was tried.
+    /// Creates a failure. If the last cause is an I/O error with a known hint, that hint replaces
+    /// the given one.
     fn new(exit: CommandExit, error: anyhow::Error, hint: Option<String>) -> Self {
         let cure =
             error.chain().find_map(|cause| hint_for_io_error(cause.downcast_ref::<io::Error>()?));
@@ -84,12 +85,13 @@ impl CommandFailure {
         Self { exit: CommandExit::Environment, error: anyhow::Error::msg(what.into()), hint: None }
     }
 
-    /// The world refused something that must be there before anything begins.
+    /// Creates a failure from a port's error about a precondition, with the exit code for the
+    /// environment.
     pub(crate) fn from_environment(error: PortError) -> Self {
         Self { exit: CommandExit::Environment, ..Self::from(error) }
     }
 
-    /// Something that was to be printed, and could not be.
+    /// Creates a failure from an error in writing to standard output.
     pub(crate) fn from_output_error(error: io::Error) -> Self {
         let error = anyhow::Error::new(error).context("cannot write to standard output");
         Self::new(CommandExit::Failed, error, None)
@@ -104,18 +106,18 @@ impl CommandFailure {
         self.exit
     }
 
-    /// Whether it failed only because everything was asked to end.
+    /// Returns true if the only reason for the failure is a requested stop.
     pub(crate) fn is_interruption(&self) -> bool {
         let mut chain = self.error.chain();
         chain.any(<dyn std::error::Error>::is::<InterruptionCause>)
     }
 
-    /// What happened, then why, step by step.
+    /// Iterates over the message and its causes, outermost first.
     pub(crate) fn chain(&self) -> impl Iterator<Item = String> {
         self.error.chain().map(ToString::to_string)
     }
 
-    /// What to do about it.
+    /// Returns the hint for the user, if there is one.
     pub(crate) fn advice(&self) -> Option<&str> {
         self.hint.as_deref()
     }

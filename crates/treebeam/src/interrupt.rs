@@ -1,5 +1,6 @@
-//! Ctrl-C while a run goes on: the first asks the run to pause where it can be resumed, the second ends the program.
-//! Other commands do not listen, and end as any program does.
+//! Handles Ctrl-C during a run: the first pauses it where it can be resumed, the second exits.
+//!
+//! Commands that install no handler end on Ctrl-C as any program does.
 
 use crate::failure::{CommandExit, CommandFailure};
 use crate::resume_command::ResumeCommand;
@@ -16,14 +17,14 @@ use treebeam_process::end_all;
 use treebeam_process::interrupt;
 use treebeam_run::port;
 
-/// How long a message may take: a terminal that has stopped must not keep anybody waiting.
+/// Maximum time for printing a message: a terminal that has stopped must not delay the exit.
 const MAX_MESSAGE_WAIT: Duration = Duration::from_millis(200);
 
 static STOP_REQUESTED: AtomicBool = AtomicBool::new(false);
 static RESUME_TEXT: OnceLock<String> = OnceLock::new();
 static RESUME_COMMAND: OnceLock<ResumeCommand> = OnceLock::new();
 
-/// Listens from now on.
+/// Installs the Ctrl-C handler.
 pub(crate) fn listen_for_interrupts() -> Result<(), CommandFailure> {
     let mut asked_before = false;
     interrupt::listen_for_interrupts(move || {
@@ -39,27 +40,27 @@ pub(crate) fn listen_for_interrupts() -> Result<(), CommandFailure> {
     Ok(())
 }
 
-/// Says what goes on with what is begun now, where that is not `treebeam resume`.
+/// Sets the command that continues the current work, where that is not `treebeam resume`.
 pub(crate) fn set_resume_text(command: String) {
     RESUME_TEXT.get_or_init(|| command);
 }
 
-/// Says how what is begun now was asked for.
+/// Sets the resume command that matches the flags of this call.
 pub(crate) fn set_resume_command(said: ResumeCommand) {
     RESUME_COMMAND.get_or_init(|| said);
 }
 
-/// Says which run is to be resumed after a second Ctrl-C, and tells the command that does it.
+/// Fixes the run to be resumed after a second Ctrl-C, and returns the command that does it.
 pub(crate) fn resume_text_for(run: &RunId) -> &'static str {
     RESUME_TEXT.get_or_init(|| RESUME_COMMAND.get_or_init(ResumeCommand::default).render_for(run))
 }
 
-/// The command that goes on with a run that has stopped, with these settings other than those that were said.
+/// Returns the command that resumes a stopped run with some settings replaced.
 pub(crate) fn resume_text_with(run: &RunId, other: &Value) -> String {
     RESUME_COMMAND.get_or_init(ResumeCommand::default).render_with(run, other)
 }
 
-/// What the loop asks.
+/// Interrupt port of the run loop: reports the first Ctrl-C.
 pub(crate) struct CtrlC;
 
 impl port::Interrupt for CtrlC {
@@ -68,7 +69,8 @@ impl port::Interrupt for CtrlC {
     }
 }
 
-/// Whatever is going on, it is as if the power had been cut: what is on disk can be resumed.
+/// Kills all child processes and exits, as if the power had been cut: what is on disk can be
+/// resumed.
 fn stop_now() -> ! {
     end_all();
     print_with_timeout(RESUME_TEXT.get().map_or_else(
@@ -79,7 +81,7 @@ fn stop_now() -> ! {
     process::exit(CommandExit::Interrupted.code().into())
 }
 
-/// Says it without waiting for a terminal that does not take it.
+/// Prints a line, giving up after [`MAX_MESSAGE_WAIT`] if the terminal blocks.
 fn print_with_timeout(text: String) {
     let (done, is_done) = channel();
     let speak = move || {

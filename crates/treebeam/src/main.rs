@@ -1,13 +1,16 @@
 //! treebeam: a beam search over code states that runs by itself overnight.
 //!
 //! # Layout
-//! `cli` is the command line, `command` has one file per command, `config` is the configuration
-//! with the origin of each value, `run_settings` keeps a run's fixed settings on resume,
-//! `config_consent` asks about what a file that is not committed names, `dotenv` finds `.env`
-//! files, `role_agents` the agents and their keys, `user_ideas` reads the user's own ideas,
-//! `run_location` finds runs, `world` puts their ports together, `progress` shows a run while it
-//! goes on, `interrupt` is Ctrl-C, `terminal` prints, and `failure` is how a command fails:
-//! message, hint, exit code.
+//! [`mod@cli`] is the command line, [`mod@command`] has one module for each command, [`mod@config`]
+//! is the configuration with the origin of each value. [`mod@run_settings`] keeps a run's fixed
+//! settings on resume, [`mod@config_consent`] asks for consent to an uncommitted configuration
+//! file, [`mod@dotenv`] finds `.env` files, [`mod@role_agents`] resolves agents and their keys,
+//! [`mod@user_ideas`] reads the user's own ideas, [`mod@run_location`] finds runs, and
+//! [`mod@world`] builds their ports. [`mod@preflight`] checks what a run needs, with the cost from
+//! [`mod@estimate`] and programs found by [`mod@program`]; [`mod@redo`] and [`mod@resume_command`]
+//! are about continuing a run. [`mod@progress`] shows a run while it goes on, [`mod@interrupt`]
+//! handles Ctrl-C, [`mod@terminal`] prints, and [`mod@failure`] is the error of a command: message,
+//! hint, exit code.
 
 mod cli;
 mod command;
@@ -37,7 +40,7 @@ use treebeam_process::interrupt as interrupt_signals;
 
 fn main() -> ExitCode {
     treebeam_process::share_memory();
-    // Where that cannot be, the signal ends the program, as it ends others.
+    // Without this handler the signal ends the program, as it ends others.
     let _ = interrupt_signals::survive_file_size_limit();
     panic::set_hook(Box::new(terminal::print_bug));
     let ended = panic::catch_unwind(|| match command::run_command(cli::CliArgs::parse()) {

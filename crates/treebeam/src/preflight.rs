@@ -1,5 +1,7 @@
-//! What must hold before a run may ask an agent anything, in this order: agents that are complete, keys that are there, a
-//! clean working tree, and a user who knows what it may cost. Nothing here asks an agent.
+//! Checks the preconditions of a run before any agent is called.
+//!
+//! In this order: agents that are complete, keys that are set, a clean working tree, and the user's
+//! consent to the cost. Nothing here calls an agent.
 
 use crate::config::Config;
 use crate::config::agents::AgentConfigKind;
@@ -14,23 +16,23 @@ use treebeam_core::conversation::ConversationMode;
 use treebeam_core::policy::{FixedSettings, RunLimits};
 use treebeam_run::port::{AgentRole, Cost};
 
-/// Whether the user was asked before.
+/// State of the user's consent to the expected cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CostConsent {
-    /// By `--yes`.
+    /// Given by `--yes`.
     Given,
-    /// It is to be asked for, where there is somebody to ask.
+    /// Not yet given: the user is asked if there is a terminal.
     Open,
 }
 
 impl CostConsent {
-    /// What `--yes` says.
+    /// Converts the value of `--yes`.
     pub(crate) const fn from_yes_flag(yes: bool) -> Self {
         if yes { Self::Given } else { Self::Open }
     }
 }
 
-/// Those who do the work, if all that are needed are set and have their keys.
+/// Returns the agents if all needed roles are configured and have their keys.
 pub(crate) fn required_agents(
     seats: &[RoleAgent<'_>],
     needed: &[AgentRole],
@@ -45,7 +47,7 @@ pub(crate) fn required_agents(
     role_agents::installed_role_agents(seats)
 }
 
-/// Refuses `native` conversations with an idea generator that remembers nothing.
+/// Refuses `native` conversations with an idea generator that cannot continue one.
 pub(crate) fn must_keep_conversations(
     mode: ConversationMode,
     seats: &[RoleAgent<'_>],
@@ -62,7 +64,8 @@ pub(crate) fn must_keep_conversations(
     Err(CommandFailure::usage(what).with_hint("say `auto` or `replay`"))
 }
 
-/// Refuses a summary by somebody who is not there. The dry world has its own agents.
+/// Refuses a summary agent whose role has no agent. Not needed for the dry world, which has its own
+/// agents.
 pub(crate) fn must_have_summary_agent(
     who: Option<AgentRole>,
     seats: &[RoleAgent<'_>],
@@ -77,7 +80,7 @@ pub(crate) fn must_have_summary_agent(
     }
 }
 
-/// What a run as it is configured may take.
+/// Estimates the cost of a run as it is configured.
 pub(crate) fn estimate_cost(
     config: &Config,
     settings: &FixedSettings,
@@ -106,7 +109,8 @@ pub(crate) fn estimate_cost(
     CostEstimate::new(settings, limits, &asked)
 }
 
-/// Shows what a run may cost, and asks where that is much and somebody is there to say no. A script goes on.
+/// Prints the estimated cost and, above the limit, asks for consent. Without a terminal the run
+/// goes on.
 pub(crate) fn confirm_cost(
     estimate: &CostEstimate,
     above: Option<Cost>,

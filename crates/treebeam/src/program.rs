@@ -1,14 +1,14 @@
-//! Programs that the user names: whether they are there, without running them.
+//! Locates programs that the user names, without running them.
 
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// Whether a program is named by its path.
+/// Returns true if a program is named by its path.
 pub(crate) fn is_program_path(program: &str) -> bool {
     program.contains(['/', '\\'])
 }
 
-/// Where a program is, as far as its path begins at `folder` or its name is in `PATH`.
+/// Finds a program in `PATH` by its name, or relative to `folder` by its path.
 pub(crate) fn find_program(program: &str, folder: &Path) -> Option<PathBuf> {
     if is_program_path(program) {
         return Some(folder.join(program)).filter(|path| path.is_file());

@@ -1,5 +1,6 @@
-//! Shows a run while it goes on: a bar per depth on a terminal, plain lines elsewhere, JSON lines for programs, or nothing.
-//! [`activity`] is what is going on at this moment, as the ports tell it.
+//! Shows a running search: a bar per depth on a terminal, plain lines, JSON lines, or nothing.
+//!
+//! [`activity`] tracks the steps and agent calls that run at the moment, as reported by the ports.
 
 pub(crate) mod activity;
 
@@ -24,21 +25,21 @@ use treebeam_store::lease::{WaitBoard, WaitingQuestion};
 use treebeam_view::log;
 use treebeam_view::safe_text::message_gist;
 
-/// How often the terminal is drawn where nothing happens.
+/// Interval between redraws of the terminal while nothing happens.
 const REDRAW_INTERVAL: Duration = Duration::from_millis(500);
-/// Shorter waits are not worth a word.
+/// Shortest wait that is reported.
 const MIN_REPORTED_WAIT: Duration = Duration::from_secs(2);
 
-/// Sees what goes on behind the door to agents.
+/// Observer of agent calls: reports waits to the terminal and to the board of the run.
 pub(crate) struct RunObserver {
-    /// The board on which other processes see what waits; none outside of a run.
+    /// Board on which other processes see what waits; `None` outside of a run.
     board: Option<WaitBoard>,
     /// True once the loop has left the run: no question waits any longer.
     is_run_left: AtomicBool,
 }
 
 impl RunObserver {
-    /// An onlooker that puts waits up on this board.
+    /// Creates an observer that publishes waits on this board.
     pub(crate) fn new(board: Option<WaitBoard>) -> Self {
         Self { board, is_run_left: AtomicBool::new(false) }
     }
@@ -72,7 +73,7 @@ impl DoorObserver for RunObserver {
     }
 }
 
-/// Asks for what Ctrl-C asks for, and ends the waits of a run that the loop leaves for any reason.
+/// Reports Ctrl-C, and ends the waits of a run that the loop leaves for any reason.
 impl Interrupt for RunObserver {
     fn is_asked_for(&self) -> bool {
         CtrlC.is_asked_for()
@@ -82,16 +83,16 @@ impl Interrupt for RunObserver {
     }
 }
 
-/// Somebody who watches a run.
+/// Display of a run's progress on standard error or, as JSON, on standard output.
 pub(crate) struct RunProgress {
     manner: ProgressOutput,
     depth: Option<Depth>,
-    /// Scored and failed evals of the open depth.
+    /// Number of scored evals of the open depth; `failed` counts the failed ones.
     scored: u64,
     failed: u64,
-    /// Evals of the open depth that count no more.
+    /// Superseded evals of the open depth.
     gone: u64,
-    /// Why things could not be removed, as far as that was shown: one reason may hold for many.
+    /// Reasons for deferred removals that were shown already: one reason may hold for many.
     reasons_shown: BTreeSet<String>,
 }
 
@@ -103,7 +104,7 @@ enum ProgressOutput {
 }
 
 impl RunProgress {
-    /// Watches a run from here on.
+    /// Creates the display for a run, in the requested format.
     pub(crate) fn new(facts: &Facts, quiet: bool, output: OutputFormat) -> Self {
         let manner = match output {
             OutputFormat::Json => ProgressOutput::Json,
@@ -122,7 +123,7 @@ impl RunProgress {
         Self { manner, depth: None, scored, failed, gone, reasons_shown }
     }
 
-    /// Shows what has just been recorded.
+    /// Shows events that have just been recorded.
     pub(crate) fn show_events(&mut self, state: &State, events: &[Event]) {
         for event in events {
             self.count_event(event);
@@ -130,7 +131,7 @@ impl RunProgress {
                 self.gone = count_superseded(state);
             }
             if matches!(self.manner, ProgressOutput::Json) {
-                // A reader that has gone away does not stop the run.
+                // A reader that has closed its end does not stop the run.
                 drop(terminal::print_json(event));
             } else if let Some(line) = describe_event(state, event).filter(|_| self.is_news(event))
             {
@@ -140,14 +141,14 @@ impl RunProgress {
         self.draw_bar(state);
     }
 
-    /// Leaves the terminal as it was.
+    /// Clears the bar from the terminal.
     pub(crate) fn finish(&self) {
         if let ProgressOutput::Bar(bar) = &self.manner {
             bar.finish_and_clear();
         }
     }
 
-    /// Whether it says something that was not shown before.
+    /// Returns true if the event shows something that was not shown before.
     fn is_news(&mut self, event: &Event) -> bool {
         let Event::DiscardDeferred { why, .. } = event else { return true };
         self.reasons_shown.insert(why.clone())
@@ -194,15 +195,15 @@ fn count_superseded(facts: &Facts) -> u64 {
     facts.open_evals().iter().filter(|eval| !eval.is_current()).count() as u64
 }
 
-/// Where there is nothing to count yet.
+/// Template of the bar before there is anything to count.
 const WAITING_TEMPLATE: &str = "{prefix}: {msg}\n{now}";
-/// Fits on a terminal of 80 columns, with hundreds of evals.
+/// Template of the bar with counts; fits 80 columns with hundreds of evals.
 const COUNTING_TEMPLATE: &str = "{prefix} [{bar:16}] {pos}/{len} {msg}{left}\n{now}";
 
 fn bar_style(template: &str) -> ProgressStyle {
     let style =
         ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-    // What cannot be drawn is drawn the next time.
+    // Write errors are ignored: the next redraw comes soon.
     let now = |_: &ProgressState, out: &mut dyn fmt::Write| {
         let _ = out.write_str(&activity::describe_activities());
     };
@@ -220,7 +221,8 @@ fn new_bar() -> ProgressBar {
     bar
 }
 
-/// How an eval compares; where its results are flawed that is said instead, for then they do not pass, whatever they promise.
+/// Describes how an eval compares with its parent and the root. Flawed results are described
+/// instead: such an eval does not pass, whatever its numbers.
 fn describe_score(facts: &Facts, scored: &CandidateScore) -> String {
     let CandidateScore { vs_parent, vs_root, .. } = scored;
     if vs_parent.primary_delta.is_none() || vs_root.primary_delta.is_none() {
@@ -238,7 +240,7 @@ fn describe_score(facts: &Facts, scored: &CandidateScore) -> String {
     format!("{grade}, {score:+.4} against the root")
 }
 
-/// Whose ideas these are.
+/// Describes where ideas come from: a node, or the control group.
 fn describe_source(source: IdeaSource) -> String {
     match source {
         IdeaSource::Node(id) => CodePlace::Node(id).to_string(),
@@ -246,7 +248,7 @@ fn describe_source(source: IdeaSource) -> String {
     }
 }
 
-/// One line about an event that a person wants to know of.
+/// Describes an event in one line, or returns `None` if it is of no interest to a person.
 fn describe_event(facts: &Facts, event: &Event) -> Option<String> {
     Some(match event {
         Event::RootMeasured { baseline, rows, parent, checks, .. } => {

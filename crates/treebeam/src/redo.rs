@@ -1,5 +1,6 @@
-//! What the user wants done again, once: from the flags to what is recorded, and the words about it. What can be done
-//! again, and to which evals, is the plan's business.
+//! Turns the redo flags into recorded requests, and reports what is done again.
+//!
+//! Which evals can be done again is decided by [`treebeam_core::plan`].
 
 use crate::cli::RedoFlags;
 use crate::terminal;
@@ -10,7 +11,7 @@ use treebeam_core::id::{CodePlace, Depth, NodeId};
 use treebeam_core::plan::{self, RedoKind};
 
 impl RedoFlags {
-    /// The flags that were given, and what each asks for.
+    /// Iterates over the flags that are set and the redo that each requests.
     fn requested_redos(&self) -> impl Iterator<Item = (&'static str, RedoKind)> {
         let all = [
             (self.retry_failed, "--retry-failed", RedoKind::RetryFailed),
@@ -20,18 +21,18 @@ impl RedoFlags {
         all.into_iter().filter(|(given, ..)| *given).map(|(_, flag, again)| (flag, again))
     }
 
-    /// What was asked for.
+    /// Returns the redos that the flags request.
     pub(crate) fn redo_kinds(&self) -> Vec<RedoKind> {
         self.requested_redos().map(|(_, again)| again).collect()
     }
 
-    /// The first flag that was given, if any.
+    /// Returns the first flag that is set, if any.
     pub(crate) fn first_flag(&self) -> Option<&'static str> {
         self.requested_redos().map(|(flag, _)| flag).next()
     }
 }
 
-/// Says for each flag what is done again, or why nothing is.
+/// Reports for each flag what is done again, or why nothing is.
 pub(crate) fn report_redo(facts: &Facts, flags: &RedoFlags, sent: Option<&SentBack>) {
     let open = facts.with_reopened_depth();
     let facts = open.as_ref().unwrap_or(facts);
@@ -46,8 +47,8 @@ pub(crate) fn report_redo(facts: &Facts, flags: &RedoFlags, sent: Option<&SentBa
     }
 }
 
-/// Says how to go on with a run that has ended: without the budget that ended it, and with another attempt for what failed.
-/// The command is made with settings other than those that were said.
+/// Prints how to continue a run that has ended: without the budget that ended it, and with another
+/// attempt for what failed. `command` renders the resume command with some settings replaced.
 pub(crate) fn report_resume_hint(facts: &Facts, command: impl Fn(&Value) -> String) {
     let sent = plan::send_back(facts, &[RedoKind::RetryFailed], &|_| true, facts.created_at);
     let reopened = sent.and_then(|sent| sent.reopened);
@@ -77,14 +78,14 @@ pub(crate) fn report_resume_hint(facts: &Facts, command: impl Fn(&Value) -> Stri
     terminal::print_line(&format!("hint: {hint}"));
 }
 
-/// The last depth of a search, where all depths are done and a budget cut that one short.
+/// Returns the last depth of a search if all depths are done and a budget cut that one short.
 fn find_cut_short_depth(facts: &Facts) -> Option<Depth> {
     let is_done = facts.stop_reason() == Some(StopReason::MaxDepth) && facts.user_ideas.is_none();
     let last = facts.closed.last().filter(|closed| is_done && closed.cut_short);
     last.and_then(|_| facts.depth.0.checked_sub(1)).map(Depth)
 }
 
-/// The setting that ended a run, and what else it could be.
+/// Returns the setting that ended a run, and a hint on other values for it.
 fn find_spent_limit(facts: &Facts) -> Option<(&'static str, &'static str)> {
     match facts.stop_reason()? {
         StopReason::Deadline => Some(("deadline", "`--deadline=07:00` until the next morning")),
@@ -100,7 +101,7 @@ fn find_spent_limit(facts: &Facts) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// Says that a run that has just begun has nothing to do again.
+/// Reports that a new run has nothing to do again.
 pub(crate) fn report_new_run(flags: &RedoFlags) {
     for (flag, _) in flags.requested_redos() {
         terminal::print_note(&format!("`{flag}`: nothing to do again: the run is new"));
@@ -145,7 +146,7 @@ fn describe_redone(facts: &Facts, again: RedoKind, sent: &SentBack) -> Option<St
     }
 }
 
-/// What waits at a depth that was just opened again was left unfinished when it closed.
+/// Returns the queued evals of a depth that was just reopened: they were unfinished when it closed.
 fn unfinished_places(facts: &Facts) -> impl Iterator<Item = CodePlace> {
     let waiting = facts.open_evals().iter().filter(|eval| eval.stage == Stage::Queued);
     waiting.map(|eval| CodePlace::Candidate(eval.id))
@@ -169,7 +170,7 @@ fn join_places(places: impl Iterator<Item = CodePlace>) -> Option<String> {
     (!names.is_empty()).then(|| names.join(", "))
 }
 
-/// Why there is nothing to do again.
+/// Explains why there is nothing to do again.
 fn explain_no_redo(facts: &Facts, again: RedoKind) -> String {
     let depth = facts.depth;
     let frontier = || facts.frontier.iter().filter_map(|id| facts.node(*id));

@@ -1,6 +1,8 @@
-//! The command that goes on with a run as it was begun. Flags are not recorded as flags: a bare `treebeam resume` would go
-//! by the file alone, and be refused, or go further than was said. For a run that somebody else began, they follow from
-//! where its record and the configuration differ.
+//! Renders the command that resumes a run with the settings it was started with.
+//!
+//! Flags are not recorded as flags: a bare `treebeam resume` would go by the file alone, and be
+//! refused, or go further than requested. For a run of another process, the flags follow from the
+//! differences between its record and the configuration.
 
 use crate::config::Config;
 use crate::failure::CommandFailure;
@@ -13,37 +15,37 @@ use treebeam_core::id::RunId;
 
 static WORKING_FOLDER: OnceLock<PathBuf> = OnceLock::new();
 
-/// Says which folder `-C` names.
+/// Sets the folder that `-C` names.
 pub(crate) fn set_working_folder(folder: &Path) {
     WORKING_FOLDER.get_or_init(|| folder.to_owned());
 }
 
-/// How the program is called for what lies in the folder that `-C` names, or in the current one.
+/// Returns the treebeam call for the folder that `-C` names, or for the current one.
 pub(crate) fn treebeam_command() -> String {
     WORKING_FOLDER
         .get()
         .map_or_else(|| "treebeam".to_owned(), |folder| treebeam_command_for(folder))
 }
 
-/// How git is called for the repository there.
+/// Returns the git call for the repository in the folder that `-C` names, or in the current one.
 pub(crate) fn git_command() -> String {
     let folder =
         WORKING_FOLDER.get().map(|folder| format!(" -C {}", shell_word(&folder.to_string_lossy())));
     format!("git{}", folder.unwrap_or_default())
 }
 
-/// How the program is called for what lies in this folder.
+/// Returns the treebeam call for a folder.
 pub(crate) fn treebeam_command_for(folder: &Path) -> String {
     format!("treebeam -C {}", shell_word(&folder.to_string_lossy()))
 }
 
-/// The command that goes on with a run as it is on record, whatever the configuration says by now. One that cannot be read
-/// changes nothing.
+/// Returns the command that resumes a run as recorded, whatever the configuration says by now. A
+/// configuration that cannot be read is ignored.
 pub(crate) fn recorded_resume_command(facts: &Facts) -> String {
     recorded_resume_command_with(facts, &Value::Null)
 }
 
-/// The same, with settings other than those on record.
+/// Returns the command that resumes a run as recorded, with some settings replaced.
 pub(crate) fn recorded_resume_command_with(facts: &Facts, other: &Value) -> String {
     let folder = WORKING_FOLDER.get().cloned();
     let here = folder.as_deref().unwrap_or(Path::new("."));
@@ -53,24 +55,24 @@ pub(crate) fn recorded_resume_command_with(facts: &Facts, other: &Value) -> Stri
     ResumeCommand { folder, config: None, flags }.render_with(&facts.run, other)
 }
 
-/// What was said on the command line, as far as a resume needs it too.
+/// Command-line flags of this call that a resume needs too.
 #[derive(Debug, Default)]
 pub(crate) struct ResumeCommand {
-    /// `-C`.
+    /// Folder of `-C`.
     pub(crate) folder: Option<PathBuf>,
-    /// `--config`.
+    /// File of `--config`.
     pub(crate) config: Option<PathBuf>,
-    /// Settings: objects by key, in which null says nothing.
+    /// Settings from flags: objects by key, in which null means unset.
     pub(crate) flags: Vec<Value>,
 }
 
 impl ResumeCommand {
-    /// The command, ready to be typed.
+    /// Renders the command, ready to be typed.
     pub(crate) fn render_for(&self, run: &RunId) -> String {
         self.render_with(run, &Value::Null)
     }
 
-    /// The same, with settings other than those that were said.
+    /// Renders the command with some settings replaced.
     pub(crate) fn render_with(&self, run: &RunId, other: &Value) -> String {
         let path = |flag: &str, path: &Path| [flag.to_owned(), shell_word(&path.to_string_lossy())];
         let folder = self.folder.iter().flat_map(|folder| path("-C", folder));
@@ -89,7 +91,7 @@ fn render_flag(key: &str, value: &str) -> String {
     format!("--{}={}", key.replace('_', "-"), shell_word(value))
 }
 
-/// A value as it is typed; nothing where nothing was said.
+/// Formats a value as typed on a command line, or `None` if it is unset.
 fn value_to_text(value: &Value) -> Option<String> {
     match value {
         Value::Null | Value::Object(_) => None,
@@ -101,7 +103,7 @@ fn value_to_text(value: &Value) -> Option<String> {
     }
 }
 
-/// A word of a shell.
+/// Quotes a text as one word of a shell, where needed.
 pub(crate) fn shell_word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%~".contains(c);
     if !text.is_empty() && text.chars().all(plain) {

@@ -1,5 +1,6 @@
-//! Who answers, with the keys: what the configuration says of agents, and where their keys are. The one place that looks a
-//! key up; it is shown to nobody.
+//! Resolves the configured agents of the roles, with their keys.
+//!
+//! The only module that looks up a key. No output contains one.
 
 use crate::config::Config;
 use crate::config::agents::{AgentConfig, AgentConfigKind, CliAgentConfig, ModelAgentConfig};
@@ -17,10 +18,10 @@ use treebeam_agent::settings::{
 use treebeam_core::policy::RecordedAgents;
 use treebeam_run::port::AgentRole;
 
-/// What the variable of a key is called in the record.
+/// Field of a recorded agent that holds the name of its key's variable.
 pub(crate) const KEY_VARIABLE_FIELD: &str = "api_key_env";
 
-/// A role that somebody is set for.
+/// A role with the agent that is configured for it.
 #[derive(Debug)]
 pub(crate) struct RoleAgent<'a> {
     pub(crate) role: AgentRole,
@@ -29,20 +30,21 @@ pub(crate) struct RoleAgent<'a> {
     pub(crate) key: KeyPlace,
 }
 
-/// Where a key is.
+/// Place where an agent's key was looked for.
 #[derive(Clone, Debug)]
 pub(crate) enum KeyPlace {
-    /// Nobody needs one.
+    /// The agent needs no key.
     None,
-    /// In this variable; from a `.env` file, if not from the environment.
+    /// The key is in this variable: of a `.env` file if `file` is set, else of the environment.
     Found { key: ApiKey, file: Option<String> },
-    /// In no variable of this name.
+    /// The variable is set nowhere.
     Missing { variable: String },
 }
 
-/// All roles that somebody is set for.
+/// Returns all roles that have an agent.
 pub(crate) fn list_role_agents<'a>(config: &'a Config, dotenv: &Dotenv) -> Vec<RoleAgent<'a>> {
-    // From here on there are keys in this process. Where it cannot be shielded it is as open as any other program.
+    // From here on this process holds keys. If it cannot be shielded it is as open as any other
+    // program.
     drop(forbid_inspection());
     let seat = |role| {
         let agent = config.agent_for(role)?;
@@ -51,20 +53,20 @@ pub(crate) fn list_role_agents<'a>(config: &'a Config, dotenv: &Dotenv) -> Vec<R
     AgentRole::ALL.into_iter().filter_map(seat).collect()
 }
 
-/// These agents, if all of them have their keys and programs.
+/// Returns the agents if all of them have their keys and programs.
 pub(crate) fn installed_role_agents(seats: &[RoleAgent<'_>]) -> Result<RoleAgents, CommandFailure> {
     let crew = keyed_role_agents(seats)?;
     seats.iter().try_for_each(RoleAgent::must_be_installed)?;
     Ok(crew)
 }
 
-/// These agents, if all of them have their keys.
+/// Returns the agents if all of them have their keys.
 fn keyed_role_agents(seats: &[RoleAgent<'_>]) -> Result<RoleAgents, CommandFailure> {
     let agents = seats.iter().map(|seat| Ok((seat.role, seat.agent_settings()?)));
     Ok(RoleAgents::new(agents.collect::<Result<_, CommandFailure>>()?))
 }
 
-/// These agents as far as they can be described, whether or not there are keys.
+/// Returns the configured agents without their keys, for a description.
 pub(crate) fn keyless_role_agents(
     config: &Config,
     dotenv: &Dotenv,
@@ -76,7 +78,7 @@ pub(crate) fn keyless_role_agents(
     keyed_role_agents(&seats)
 }
 
-/// Adds to what is recorded of agents from which variable each one's key is read.
+/// Records for each agent the variable from which its key is read.
 pub(crate) fn record_key_variables(config: &Config, agents: &mut RecordedAgents) {
     for role in AgentRole::ALL {
         let Some(agent) = config.agent_for(role) else { continue };
@@ -87,9 +89,10 @@ pub(crate) fn record_key_variables(config: &Config, agents: &mut RecordedAgents)
     }
 }
 
-/// The variable that an agent's key is read from, if it needs one.
+/// Returns the variable that an agent's key is read from, if it needs one.
 fn key_variable(agent: &AgentConfig) -> Option<&str> {
-    // A key goes where it was meant to go: to another server only when that is said.
+    // A key is sent only to its provider's server: for another `base_url` it must be named
+    // explicitly.
     let own_server = |model: &ModelAgentConfig| model.base_url.is_none();
     let usual = match &agent.line {
         AgentConfigKind::Model(model) if own_server(model) => model.wire.key_variable(),
@@ -113,7 +116,7 @@ fn find_key(agent: &AgentConfig, dotenv: &Dotenv) -> KeyPlace {
 }
 
 impl RoleAgent<'_> {
-    /// The program that is started for it.
+    /// Returns the program that is started for the agent, if any.
     pub(crate) fn program_name(&self) -> Option<&str> {
         match &self.agent.line {
             AgentConfigKind::Model(_) | AgentConfigKind::Tuner => None,
@@ -125,7 +128,8 @@ impl RoleAgent<'_> {
         }
     }
 
-    /// Refuses a program that is not there. A relative path may come with the worktree.
+    /// Refuses a program that is not installed. A relative path may come with the worktree, and
+    /// passes.
     pub(crate) fn must_be_installed(&self) -> Result<(), CommandFailure> {
         let is_missing = |program: &&str| {
             let is_anywhere = program::is_program_path(program) && Path::new(program).is_relative();
@@ -147,7 +151,7 @@ impl RoleAgent<'_> {
         Err(CommandFailure::environment(what).with_hint(hint))
     }
 
-    /// What the door needs to know.
+    /// Returns the agent's settings for the agent door.
     pub(crate) fn agent_settings(&self) -> Result<AgentSettings, CommandFailure> {
         let key = match &self.key {
             KeyPlace::None => None,
@@ -201,7 +205,7 @@ impl RoleAgent<'_> {
         }
     }
 
-    /// Whether its answers can be gone on from.
+    /// Returns true if the agent can continue an earlier conversation.
     pub(crate) const fn can_continue(&self) -> bool {
         match &self.agent.line {
             AgentConfigKind::Model(model) => model.wire.can_continue(),
@@ -210,7 +214,7 @@ impl RoleAgent<'_> {
         }
     }
 
-    /// The provider's name.
+    /// Returns the name of the provider.
     pub(crate) const fn provider_name(&self) -> &'static str {
         match &self.agent.line {
             AgentConfigKind::Model(model) => model.wire.provider_name(),
@@ -220,7 +224,7 @@ impl RoleAgent<'_> {
         }
     }
 
-    /// The model, or the program; nothing for the tuner.
+    /// Returns the model, or the program; empty for the tuner.
     pub(crate) fn model_name(&self) -> String {
         match &self.agent.line {
             AgentConfigKind::Model(model) => model.name.clone(),
@@ -234,7 +238,7 @@ impl RoleAgent<'_> {
 }
 
 impl KeyPlace {
-    /// In words; never the key.
+    /// Describes the place of the key, never the key itself.
     pub(crate) fn describe_place(&self) -> String {
         match self {
             Self::None => "none".to_owned(),

@@ -1,4 +1,4 @@
-//! Finds runs: the user's repository, and where its runs lie.
+//! Finds the user's repository and its runs.
 
 use crate::config::Config;
 use crate::failure::CommandFailure;
@@ -12,19 +12,19 @@ use treebeam_store::RunDir;
 use treebeam_store::lease::{self, RunPresence};
 use treebeam_store::user_state::{InboxSecret, UserState, UserStateError};
 
-/// The user's repository and its runs.
+/// The user's repository and the folder of its runs.
 pub(crate) struct RepoHome {
     pub(crate) repo: UserRepo,
     pub(crate) runs_root: PathBuf,
 }
 
 impl RepoHome {
-    /// Finds the repository that a folder is in, with the runs where the nearest configuration says.
+    /// Finds the repository that a folder is in, and its runs by the nearest configuration.
     pub(crate) fn find(directory: &Path) -> Result<Self, CommandFailure> {
         Self::open(directory, &Config::load(directory, None)?)
     }
 
-    /// Finds the repository that a folder is in, with the runs where this configuration says.
+    /// Finds the repository that a folder is in, and its runs by the given configuration.
     pub(crate) fn open(directory: &Path, config: &Config) -> Result<Self, CommandFailure> {
         let repo = treebeam_git::open_repo(directory)?;
         if let Some(outer) = outer_repository(&repo) {
@@ -37,7 +37,7 @@ impl RepoHome {
         Ok(Self { repo, runs_root })
     }
 
-    /// Makes the folder of all runs, which git ignores.
+    /// Creates the folder of all runs, which git ignores.
     pub(crate) fn make_runs_root(&self) -> Result<&Path, CommandFailure> {
         let top = &self.repo.toplevel;
         if self.runs_root == treebeam_store::runs_root(top) {
@@ -55,8 +55,8 @@ impl RepoHome {
         Ok(&self.runs_root)
     }
 
-    /// Remembers for the user that runs lie there, where that is not the usual place. Where that cannot be written, a resume
-    /// asks again.
+    /// Remembers an unusual folder of runs for the user. If that cannot be written, a resume asks
+    /// again.
     pub(crate) fn remember_runs_root(&self) {
         if self.runs_root != treebeam_store::runs_root(&self.repo.toplevel)
             && let Ok(state) = UserState::find()
@@ -65,7 +65,8 @@ impl RepoHome {
         }
     }
 
-    /// The run of that name, or the latest one that can be read and is unfinished, or has something to do again for these wishes.
+    /// Finds the run of that name, or the latest readable one that is unfinished or has something
+    /// to redo for these kinds.
     pub(crate) fn find_unfinished_run(
         &self,
         name: Option<&str>,
@@ -96,14 +97,14 @@ impl RepoHome {
         }))
     }
 
-    /// The runs that somebody runs now, the latest one last.
+    /// Returns the runs that a process holds now, the latest one last.
     pub(crate) fn list_running(&self) -> Result<Vec<RunId>, CommandFailure> {
         let mut runs = treebeam_store::list_runs(&self.runs_root)?;
         runs.retain(|id| lease::run_presence(&self.run_dir(id)) != RunPresence::Nobody);
         Ok(runs)
     }
 
-    /// Refuses a run directory that was given the name of another run: it would act on that run's refs.
+    /// Refuses a run directory that has the name of another run: it would act on that run's refs.
     pub(crate) fn must_match_name(run: &RunDir, id: &RunId) -> Result<(), CommandFailure> {
         let name = run.root().file_name().unwrap_or_default().to_string_lossy();
         if name == id.as_str() {
@@ -118,7 +119,8 @@ impl RepoHome {
     }
 }
 
-/// The secret that messages to a run are signed with. It lies outside of the run and of its repository.
+/// Loads the secret that messages to a run are signed with. It lies outside of the run and of its
+/// repository.
 pub(crate) fn inbox_secret(
     run: &RunDir,
     repo: Option<&UserRepo>,
@@ -128,7 +130,7 @@ pub(crate) fn inbox_secret(
     UserState::find()?.inbox_secret(&folders)
 }
 
-/// Where the runs of a repository lie.
+/// Returns the folder of a repository's runs.
 pub(crate) fn find_runs_root(repo: &UserRepo, config: &Config) -> PathBuf {
     match config.runs_root() {
         None => treebeam_store::runs_root(&repo.toplevel),
@@ -136,7 +138,7 @@ pub(crate) fn find_runs_root(repo: &UserRepo, config: &Config) -> PathBuf {
     }
 }
 
-/// A path without `.` and `..`. Links are not looked at: what is named need not be there.
+/// Removes `.` and `..` from a path without following links: the path need not exist.
 pub(crate) fn normalize_path(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
@@ -149,7 +151,8 @@ pub(crate) fn normalize_path(path: &Path) -> PathBuf {
     plain
 }
 
-/// The repository whose run made this worktree: it lies at `<runs>/<run>/wt/<node>` or `<runs>/<run>/cand/<eval>`.
+/// Returns the repository whose run made this worktree, which lies at `<runs>/<run>/wt/<node>` or
+/// `<runs>/<run>/cand/<eval>`.
 fn outer_repository(repo: &UserRepo) -> Option<&Path> {
     let kind = repo.toplevel.parent()?;
     let run = kind.parent().filter(|_| kind.ends_with("wt") || kind.ends_with("cand"))?;
@@ -170,14 +173,14 @@ fn no_run_failure(what: &str) -> CommandFailure {
     CommandFailure::usage(what).with_hint("start one with `treebeam run --dry-run`, or name one")
 }
 
-/// A run to be looked at, and the repository that it lies in: an archived run has none.
+/// A run to be read, and its repository; an archived run has none.
 pub(crate) struct RunLocation {
     pub(crate) run: RunDir,
     pub(crate) repo: Option<UserRepo>,
 }
 
 impl RunLocation {
-    /// The run with that name or at that path, or the latest one of the repository.
+    /// Finds the run with that name or at that path, or the latest one of the repository.
     pub(crate) fn find(directory: &Path, name: Option<&str>) -> Result<Self, CommandFailure> {
         if let Some(path) = name.filter(|name| is_run_path(name)) {
             let run = RunDir::new(directory.join(path));
@@ -196,16 +199,17 @@ impl RunLocation {
     }
 }
 
-/// A run that is to go on and is named by its path.
+/// A run to be resumed that is named by its path.
 pub(crate) struct RunPathHome {
-    /// The path of its directory, absolute.
+    /// Absolute path of the run directory.
     pub(crate) run: String,
-    /// The top of its repository, where that is not the one at hand.
+    /// Top of the run's repository, where that is not the current one.
     pub(crate) toplevel: Option<PathBuf>,
 }
 
 impl RunPathHome {
-    /// The run at a path, as seen from a folder, with its repository; none where the run is named by its id.
+    /// Finds the run at a path, relative to a folder, with its repository; `None` if the run is
+    /// named by its id.
     pub(crate) fn find(
         directory: &Path,
         name: Option<&str>,
@@ -227,12 +231,12 @@ impl RunPathHome {
     }
 }
 
-/// Whether a run is named by its path and not by its id.
+/// Returns true if a run is named by its path and not by its id.
 fn is_run_path(name: &str) -> bool {
     name.contains(['/', '\\'])
 }
 
-/// Whether a run directory lies where the runs of a repository lie.
+/// Returns true if a run directory lies in the folder of a repository's runs.
 fn is_run_of_repo(run: &RunDir, repo: &UserRepo) -> bool {
     let real = |path: &Path| path.canonicalize().ok();
     let config = Config::load(&repo.toplevel, None).unwrap_or_default();

@@ -1,5 +1,6 @@
-//! What the configuration makes of a run that is there: its meaning stays as it is, its reach takes what was said anew.
-//! What the keys are is said in `config`.
+//! Applies the configuration to an existing run: fixed settings must stay, run limits may change.
+//!
+//! The keys are defined in [`mod@crate::config`].
 
 use crate::config::origin::SettingOrigin;
 use crate::config::{Config, SettingChange};
@@ -14,11 +15,12 @@ use treebeam_core::event::{Event, WorldKind};
 use treebeam_core::facts::Facts;
 use treebeam_core::policy::{RecordedAgents, RunLimits};
 
-/// Refuses a configuration that would change what the results of a run mean.
+/// Refuses a configuration that would change the fixed settings of a run.
 pub(crate) fn must_keep_fixed_settings(config: &Config, run: &Facts) -> Result<(), CommandFailure> {
     let mut settings = run.settings.clone();
     if run.user_ideas.is_some() {
-        // Of an eval that is a matter of flags too, and a baseline is measured whatever was there: what is on record counts.
+        // For an eval run this depends on flags too, and a baseline is measured whatever existed
+        // before: the recorded settings count.
         settings.measure.baseline_csv =
             config.fixed_settings(settings.clone())?.measure.baseline_csv;
     }
@@ -46,7 +48,8 @@ pub(crate) fn must_keep_fixed_settings(config: &Config, run: &Facts) -> Result<(
     Err(CommandFailure::usage(what).with_hint(format!("{hint}{flag}, or start another run")))
 }
 
-/// The values of a run that the configuration would change now, by key, as far as flags keep them.
+/// Returns the recorded values that the configuration would change now, by key, as far as flags can
+/// keep them.
 pub(crate) fn flags_to_keep(config: &Config, run: &Facts) -> Result<Value, CommandFailure> {
     let settings = config.fixed_changes(&run.settings)?;
     let changes = settings.into_iter().chain(config.limit_changes(&run.limits));
@@ -56,12 +59,13 @@ pub(crate) fn flags_to_keep(config: &Config, run: &Facts) -> Result<Value, Comma
     Ok(Value::Object(with_flag.map(value).collect()))
 }
 
-/// A value as a flag takes it.
+/// Converts a formatted value to the text that a flag takes.
 fn flag_value(value: &str) -> &str {
     if value == "all" { "none" } else { value }
 }
 
-/// What is to be recorded before a run goes on: another reach, other agents, both or neither.
+/// Returns the events to record before a run goes on: changed limits, changed agents, both or
+/// neither.
 pub(crate) fn settings_events(
     config: &Config,
     top: &Path,
@@ -81,7 +85,8 @@ pub(crate) fn settings_events(
     Ok(limits.into_iter().chain(agents).collect())
 }
 
-/// What is recorded of agents. An older treebeam did not record from which variable a key is read: that counts as unchanged.
+/// Returns the recorded agents with the key variables of the configured ones where older versions
+/// did not record them, so that they count as unchanged.
 fn with_key_variables(recorded: &RecordedAgents, asked: &RecordedAgents) -> RecordedAgents {
     let mut recorded = recorded.clone();
     for (role, words) in &mut recorded.0 {
@@ -114,7 +119,7 @@ fn must_keep_conversations(
     }
 }
 
-/// Who does the work in a world, as it is recorded.
+/// Returns the agents of a world in their recorded form.
 pub(crate) fn recorded_agents(
     config: &Config,
     top: &Path,
@@ -132,7 +137,7 @@ pub(crate) fn recorded_agents(
     }
 }
 
-/// The reach that a run goes on with; what is new about it is said.
+/// Returns the limits that a run goes on with, and prints a note for each change.
 fn update_run_limits(config: &Config, run: &RunLimits) -> RunLimits {
     for SettingChange { key, origin, before, asked } in config.limit_changes(run) {
         let name = key.name;

@@ -1,5 +1,6 @@
-//! What is printed, and where: what a person asked to see and machine-readable output on standard output, everything else
-//! on standard error. A reader that has gone away never ends a run.
+//! Prints to the terminal: requested and machine-readable output on stdout, the rest on stderr.
+//!
+//! A reader that has closed its end never ends a run.
 
 use crate::failure::CommandFailure;
 use indicatif::ProgressBar;
@@ -42,7 +43,7 @@ pub(crate) fn progress_bar(new: impl FnOnce() -> ProgressBar) -> ProgressBar {
     PROGRESS_BAR.get_or_init(new).clone()
 }
 
-/// An error, why it happened, and what to do.
+/// Prints an error, its causes, and the hint.
 pub(crate) fn print_error(failure: &CommandFailure) {
     let mut label = "error:";
     for line in failure.chain() {
@@ -54,40 +55,41 @@ pub(crate) fn print_error(failure: &CommandFailure) {
     }
 }
 
-/// What to do next.
+/// Prints a hint on what to do next.
 pub(crate) fn print_hint(text: &str) {
     print_line(&format!("hint: {text}"));
 }
 
-/// Something that cannot happen, and did.
+/// Prints a panic as a bug of treebeam.
 pub(crate) fn print_bug(panic: &PanicHookInfo<'_>) {
     print_line(&format!("error: treebeam has a bug: {panic}"));
     print_line("hint: nothing that was recorded is lost; please report this, and resume the run");
 }
 
-/// Something to know.
+/// Prints a note.
 pub(crate) fn print_note(text: &str) {
     print_line(&format!("note: {text}"));
 }
 
-/// Some of them.
+/// Prints the notes of opening a run.
 pub(crate) fn print_notes(notes: &[OpenNote]) {
     for text in notes {
         print_note(&text.to_string());
     }
 }
 
-/// A line about what goes on. What it tells of may come from any file: no character of it does anything to a terminal.
+/// Prints a line to standard error. Its text may come from any file: control characters are
+/// escaped.
 pub(crate) fn print_line(text: &str) {
     drop(writeln!(io::stderr().lock(), "{}", escape_controls(text)));
 }
 
-/// Whether somebody is there who can be asked.
+/// Returns true if a user can be asked: standard input and error are terminals.
 pub(crate) fn is_attended() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Asks for a yes, where somebody is there to give it.
+/// Asks a yes-or-no question; without a terminal the answer is no.
 pub(crate) fn confirm(question: &str) -> bool {
     if !is_attended() {
         return false;
@@ -98,26 +100,27 @@ pub(crate) fn confirm(question: &str) -> bool {
     heard && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }
 
-/// Whether standard output shows colours: a terminal does, unless the user wants none.
+/// Returns the colour mode of standard output: on for a terminal, unless `NO_COLOR` or `TERM=dumb`
+/// is set.
 pub(crate) fn stdout_colour() -> ColourMode {
     let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     if io::stdout().is_terminal() && !unwanted && !dumb { ColourMode::On } else { ColourMode::Off }
 }
 
-/// What was asked for, as text.
+/// Prints the requested text to standard output.
 pub(crate) fn print_text(text: &str) -> Result<(), CommandFailure> {
     print_bytes(text.as_bytes()).map(drop)
 }
 
-/// Whether somebody still reads what is shown.
+/// State of the reader of standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OutputReader {
     There,
     Gone,
 }
 
-/// What was asked for, as it is; and whether there is a point in going on.
+/// Prints the requested bytes to standard output, and returns whether they are still read.
 pub(crate) fn print_bytes(bytes: &[u8]) -> Result<OutputReader, CommandFailure> {
     let mut out = io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
@@ -127,7 +130,7 @@ pub(crate) fn print_bytes(bytes: &[u8]) -> Result<OutputReader, CommandFailure> 
     }
 }
 
-/// What was asked for, as one line of JSON.
+/// Prints the requested value to standard output as one line of JSON.
 pub(crate) fn print_json(value: &impl Serialize) -> Result<(), CommandFailure> {
     let mut line = serde_json::to_string(value)?;
     line.push('\n');

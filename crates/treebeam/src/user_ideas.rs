@@ -1,5 +1,6 @@
-//! Ideas that the user gives: one file, a folder of files, or a text with several of them. What an idea may look like is said
-//! in `reply`.
+//! Reads the user's ideas from a file, a folder of files, or a text with several ideas.
+//!
+//! The format of a single idea is defined in [`treebeam_run::reply`].
 
 use crate::failure::CommandFailure;
 use std::fs;
@@ -8,14 +9,14 @@ use treebeam_run::port::PortError;
 use treebeam_run::reply;
 use treebeam_store::input::{self, InputError};
 
-/// The longest file that is read; how long an idea may be is said elsewhere.
+/// Maximum size of an idea file; the length of a single idea is checked elsewhere.
 const MAX_IDEA_FILE_BYTES: u64 = 1 << 20;
-/// What files of a folder are ideas.
+/// Extensions of idea files in a folder.
 const IDEA_FILE_EXTENSIONS: [&str; 2] = ["md", "txt"];
-/// The most ideas that are tried at once.
+/// Maximum number of ideas in one call.
 const MAX_USER_IDEAS: usize = 1000;
 
-/// The ideas of a file or of a folder, in order.
+/// Loads the ideas of a file or of a folder, in order.
 pub(crate) fn load_ideas(here: &Path, named: &Path) -> Result<Vec<String>, CommandFailure> {
     let path = here.join(named);
     let ideas = if path.is_dir() {
@@ -37,13 +38,13 @@ pub(crate) fn load_ideas(here: &Path, named: &Path) -> Result<Vec<String>, Comma
 
 const IDEA_FORM_HINT: &str = "write `IDEA:`, `RATIONALE:` and `REQUIRED_CHANGES:`, or plain text; in a text file a blank line ends an idea";
 
-/// A file that is an idea.
+/// An idea file of a folder, by name.
 pub(crate) struct IdeaFile {
     pub(crate) name: String,
     pub(crate) text: String,
 }
 
-/// One idea for each file, in the order of their names.
+/// Loads one idea for each file, in the order of their names.
 pub(crate) fn load_idea_folder(
     folder: &Path,
     named: &Path,
@@ -81,7 +82,7 @@ fn read_single_idea(path: &Path, named: &Path) -> Result<String, CommandFailure>
     parse_single_idea(&read_idea_text(path, &name)?, &name)
 }
 
-/// A file that is not there was named wrong.
+/// Reads the text of an idea file; a missing file is a usage error.
 fn read_idea_text(path: &Path, name: &str) -> Result<String, CommandFailure> {
     input::read_text(path, name, MAX_IDEA_FILE_BYTES).map_err(|error| {
         match (&error, error.hint()) {
@@ -99,7 +100,8 @@ fn parse_single_idea(text: &str, name: &str) -> Result<String, CommandFailure> {
     })
 }
 
-/// The ideas of one file: a Markdown file is one, a text has one for each paragraph; where `IDEA:` begins them, that counts.
+/// Loads the ideas of one file: a Markdown file is one, a text has one for each paragraph, and
+/// `IDEA:` markers take precedence over both.
 fn load_idea_file(path: &Path, named: &Path) -> Result<Vec<String>, CommandFailure> {
     let name = named.display().to_string();
     let text = read_idea_text(path, &name)?;

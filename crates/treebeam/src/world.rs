@@ -1,4 +1,4 @@
-//! Puts the ports of a run together: which world is behind them is on record.
+//! Builds the ports of a run for the world that it has on record.
 
 use crate::config::Config;
 use crate::dotenv::Dotenv;
@@ -38,7 +38,7 @@ use treebeam_store::clock::WallClock;
 use treebeam_store::inbox::RunInbox;
 use treebeam_store::{FencedPort, RunFiles, RunStore};
 
-/// Does something with a run in the world that it belongs to.
+/// Runs an action with a run's ports, in the world that the run belongs to.
 pub(crate) fn with_world<T>(
     home: &RepoHome,
     config: &Config,
@@ -77,7 +77,7 @@ pub(crate) fn with_world<T>(
             act(&mut store, state, world)
         }
         WorldKind::Real => {
-            // Where that cannot be, all processes are looked at instead.
+            // Without a reaper, all processes of the system are searched instead.
             let _ = treebeam_process::become_reaper(ChildCount::Many);
             let repo = Arc::new(repo);
             let dotenv = Dotenv::load(&home.repo.toplevel, config)?;
@@ -111,7 +111,7 @@ pub(crate) fn with_world<T>(
     }
 }
 
-/// Who answers, and within which bounds.
+/// Builds the plan of the agent door: agents, limits and budget.
 fn build_door_plan(
     config: &Config,
     dotenv: &Dotenv,
@@ -138,7 +138,7 @@ fn build_door_plan(
     })
 }
 
-/// Who answers. Where nobody is asked, nobody needs a key.
+/// Loads the agents with their keys. A replay calls no agent and needs no key.
 fn load_role_agents(
     config: &Config,
     dotenv: &Dotenv,
@@ -150,7 +150,7 @@ fn load_role_agents(
     }
 }
 
-/// Who runs tests and sweeps.
+/// Builds the executor of tests and sweeps.
 fn build_executor(
     home: &RepoHome,
     dotenv: &Dotenv,
@@ -192,7 +192,7 @@ fn build_executor(
     Ok(UserBaselineExecutor::new(executor, given))
 }
 
-/// The variables that commands get: those of the environment, and where it has none, those of `.env`.
+/// Returns the variables that commands get: those of the environment, else those of `.env`.
 fn passed_variables(wanted: &[VariableName], dotenv: &Dotenv) -> Vec<(OsString, OsString)> {
     collect_variables(wanted, |name| {
         let is_wanted = wanted.iter().any(|passed| passed.as_str() == name);

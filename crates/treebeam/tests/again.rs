@@ -1,5 +1,5 @@
-//! Doing it again with the real program: failed evals, completed ones, ideas that have not begun; what each flag says, and
-//! what it goes with.
+//! Redo flags with the real program: failed evals, completed ones, ideas that have not begun; the
+//! effect of each flag, and its conflicts.
 
 #![cfg(test)]
 
@@ -12,7 +12,7 @@ const SIZE: [&str; 4] =
     ["--ideas-per-node=5", "--max-depth=2", "--sweep-config-limit=4", "--quiet"];
 const ALL: [&str; 3] = ["--retry-failed", "--rerun-evals", "--force-regenerate-ideas"];
 
-/// A run that was left when its third eval had failed: two are completed, two have not begun.
+/// Makes a run that was left when its third eval had failed: two are completed, two have not begun.
 fn left() -> Site {
     let site = Site::new(BINARY);
     site.run(&SIZE);
@@ -138,7 +138,8 @@ fn a_wish_without_room_says_so() {
     site.must_be_sound();
 }
 
-/// A run that is killed after this long, again and again, until it is through; and how often that was.
+/// Makes a run that is killed after this time, again and again, until it ends; returns the number
+/// of kills.
 fn killed(after: Duration, flags: &[&str]) -> (Site, u32) {
     let site = Site::new(BINARY);
     let start = [&["run", "--dry-run", "--run-id", RUN], flags].concat();

@@ -1,4 +1,5 @@
-//! `treebeam agents` with the real program: what it shows, what it asks, what is left after a kill, and that no key is seen.
+//! `treebeam agents` with the real program: its output, its calls, its state after a kill, and that
+//! no key is shown.
 
 #![cfg(test)]
 
@@ -13,7 +14,7 @@ use treebeam_testkit::server::{Act, Hit, Server, closed_port};
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 const CANARY: &str = "sk-canary-0815-4711";
 
-/// A site whose coder is an `openai-chat` model at this address.
+/// Creates a site whose coder is an `openai-chat` model at this address.
 fn site(url: &str) -> Site {
     let site = Site::new(BINARY);
     configure(&site, &coder(url));
@@ -31,7 +32,7 @@ fn configure(site: &Site, text: &str) {
     site.repo.write(".env", &format!("CANARY_KEY={CANARY}\n")).expect("a file");
 }
 
-/// Says what it was asked, after a while.
+/// Answers with the question, after a pause.
 fn echo(pause: Duration) -> impl Fn(&Hit) -> Vec<Act> {
     move |hit: &Hit| {
         let body: Value = serde_json::from_str(&hit.body).expect("a request in JSON");
@@ -107,7 +108,7 @@ fn a_question_is_answered_kept_and_counted() {
     assert_eq!(said["usage"], json!({"input": 11, "cached": 0, "output": 7}));
     assert!((said["cost_usd"].as_f64().expect("a cost") - 97.5e-6).abs() < 1e-12, "{said}");
     assert_eq!(said["model"], "gpt-4o-2024-08-06");
-    // 3 × 18 tokens are spent; the next question could take more than what is left of 150.
+    // 3 × 18 tokens are spent; the next question could exceed the rest of 150.
     let budget = ["agents", "ask", "--role", "coder", "--max-tokens-total", "150"];
     let _ = site
         .call_reading(&budget, "hello")
@@ -181,7 +182,7 @@ fn check_asks_each_distinct_agent_once() {
         reviewer["hint"].as_str().is_some_and(|hint| hint.contains("`CANARY_KEY`")),
         "{reviewer}"
     );
-    // One for the coder, two for planner and ideas together, one refused.
+    // One call for the coder, two for planner and ideas together, one refused.
     assert_eq!(server.hits().len(), 4, "{:?}", server.hits());
     let said =
         site.call(&["agents", "check"]).exits(4).says(["the key was refused", "hint: put a key"]);
@@ -192,7 +193,7 @@ fn check_asks_each_distinct_agent_once() {
 #[cfg(unix)]
 fn check_asks_different_servers_at_the_same_time() {
     let site = Site::new(BINARY);
-    // Each of these answers once the other one has been asked.
+    // Each of these answers once the other one has been called.
     let program = |role: &str, own: &str, other: &str| {
         let look = format!("[ -e {other} ] && echo ok && exit; sleep 0.1");
         let script = format!("cat > /dev/null; touch {own}; for i in $(seq 200); do {look}; done");
@@ -231,7 +232,7 @@ fn a_program_answers_and_knows_only_what_it_needs() {
     }
     let here = site.repo.path().canonicalize().expect("a path");
     assert_eq!(lines.last(), Some(&here.to_str().expect("a name")));
-    // The administrator may look into every process.
+    // An administrator can read the arguments of every process.
     let root =
         fs::read_to_string("/proc/self/status").is_ok_and(|text| text.contains("\nUid:\t0\t"));
     if !root {
@@ -248,7 +249,7 @@ fn a_program_answers_and_knows_only_what_it_needs() {
     assert!(said.stdout.contains("CANARY_KEY=[hidden]"), "{}", said.stdout);
 }
 
-/// Files below a folder that have the canary in them.
+/// Collects the files below a folder that contain the canary.
 fn betrayed(folder: &Path, found: &mut Vec<String>) {
     for entry in fs::read_dir(folder).expect("a folder") {
         let entry = entry.expect("an entry");
@@ -314,7 +315,8 @@ fn what_they_print_fits_the_schemas() {
     }
 }
 
-/// Killed at any moment, a call whose record is on disk is not made again, and no kill costs more than one call.
+/// After a kill at any moment, a call whose record is on disk is not repeated, and no kill costs
+/// more than one call.
 #[test]
 fn a_kill_repeats_nothing_that_is_on_disk() {
     let server = Server::start(echo(Duration::from_millis(20)));
@@ -333,13 +335,13 @@ fn a_kill_repeats_nothing_that_is_on_disk() {
         let on_disk = record.exists();
         let said = site.call_reading(&arguments, &prompt).exits(0);
         assert_eq!(said.stdout, format!("You said: {prompt}\n"));
-        // One of a killed program may come late, but it was one.
+        // A call of a killed program may arrive late, but it is a single one.
         let most = if on_disk { 1 } else { 2 };
         assert!((1..=most).contains(&hits()), "round {round}: {} hits, {killed:?}", hits());
         kept += usize::from(on_disk);
         asked_again += hits() - 1;
     }
-    // What was lost by a kill counts as spent, at the worst.
+    // A call lost by a kill counts as spent, at its maximum.
     let spent = site
         .call_reading(&["agents", "ask", "--role", "coder", "--max-tokens-total", "1"], "x")
         .exits(1);

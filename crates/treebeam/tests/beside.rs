@@ -1,5 +1,6 @@
-//! Two runs of the real program in one repository, and a user who commits, switches branches, stashes, tags and cleans
-//! up meanwhile: both runs end as they would have alone, and every command of the user's did what it says.
+//! Two runs of the real program in one repository, while a user commits, switches branches,
+//! stashes, tags and cleans up: both runs end as they would alone, and each of the user's commands
+//! has its effect.
 
 #![cfg(test)]
 
@@ -12,7 +13,7 @@ use treebeam_testkit::program::{Call, Site};
 use treebeam_testkit::repo::TempRepo;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
-/// The second one has four evals at once.
+/// Names and flags of the two runs; the second has four parallel evals.
 const RUNS: [(&str, &str); 2] = [("t", "--max-parallel-evals=1"), ("u", "--max-parallel-evals=4")];
 
 fn size() -> [&'static str; 4] {
@@ -37,7 +38,7 @@ fn await_begun(site: &Site, run: &str) {
     }
 }
 
-/// Somebody at work in the repository's checkout.
+/// A user who works in the repository's checkout.
 struct User<'a> {
     repo: &'a TempRepo,
     rounds: usize,
@@ -56,7 +57,7 @@ impl User<'_> {
         self.git(&["commit", "--quiet", "--message", text]).map(drop)
     }
 
-    /// A day's work.
+    /// Does a round of the user's work.
     fn round(&mut self) -> io::Result<()> {
         let number = self.rounds;
         let branch = format!("feature-{number}");
@@ -84,7 +85,7 @@ impl User<'_> {
         Ok(())
     }
 
-    /// All of it is there.
+    /// Asserts that all of the user's work is there.
     fn must_have_worked(&mut self) {
         let rounds = self.rounds;
         let commits = self.git(&["rev-list", "--count", "main"]).expect("commits");
@@ -106,7 +107,7 @@ impl User<'_> {
 /// Reports, manifest, artifacts and refs.
 type Lasting = (Vec<String>, Value, Vec<(String, Vec<u8>)>, String);
 
-/// What of a run must be the same, wherever and beside whomever it ran.
+/// Returns the part of a run that must be the same, wherever and beside whatever it ran.
 fn lasting(site: &Site, run: &str) -> Lasting {
     let text = |name: &str| site.text(&format!("../{run}/{name}"));
     let reports = ["TREE_SUMMARY.md", "TREE_GRAPH.md", "results.tsv"].map(text).to_vec();

@@ -1,4 +1,5 @@
-//! `treebeam best` with the real program: before anything was promoted, where everything failed, and with a path.
+//! `treebeam best` with the real program: before anything was promoted, where everything failed,
+//! and with a path.
 
 #![cfg(test)]
 
@@ -6,7 +7,8 @@ use serde_json::Value;
 use treebeam_testkit::program::{RUN, Site};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
-/// The tuner changes `model.py`; a sweep of two configurations measures nothing, and always the same.
+/// The tuner changes `model.py`; a sweep of two configurations measures nothing, and always the
+/// same.
 const TUNED: &str = "sweep_command = ['python3', '-c', \"import os; open(os.environ['AGENTIC_RESULTS_CSV'], 'w').write('config_id,loss\\\\n0,1\\\\n1,2\\\\n')\"]\n\
     score.primary = 'loss:lower'\nagents.ideas.provider = 'tuner'\nagents.coder.provider = 'tuner'\n";
 
@@ -22,7 +24,7 @@ fn document(site: &Site) -> Value {
     lines.remove(0)
 }
 
-/// The best node is the root, and nobody is told to look at a diff or a branch of it.
+/// Asserts that the best node is the root, and that no diff or branch of it is suggested.
 #[track_caller]
 fn is_the_root(site: &Site, phase: &str) {
     let shown = site.call(&["best", RUN]).exits(0).stdout;

@@ -1,4 +1,5 @@
-//! `treebeam clean`: what runs left behind goes, what was asked for goes after it was said, and what is somebody's stays.
+//! `treebeam clean`: leftovers are removed, requested items are removed after an announcement, and
+//! a user's own work stays.
 
 #![cfg(test)]
 
@@ -11,7 +12,7 @@ use treebeam_testkit::program::{RUN, Said, Site};
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 const SMALL: [&str; 3] = ["--ideas-per-node=4", "--max-depth=2", "--quiet"];
 
-/// A small run that is over, with what these flags keep.
+/// Makes a small finished run; the flags decide what it keeps.
 fn over(flags: &[&str]) -> Site {
     let site = Site::new(BINARY);
     site.run(&[&SMALL[..], flags].concat());
@@ -22,7 +23,7 @@ fn clean(site: &Site, arguments: &[&str]) -> Said {
     site.call(&[&["clean"], arguments].concat())
 }
 
-/// What becomes of what: kind, name and outcome of each item.
+/// Returns kind, name and outcome of each item.
 fn items(said: &Said) -> Vec<(String, String, String)> {
     let text = |item: &Value, name: &str| item[name].as_str().expect("a text").to_owned();
     let document = said.json_lines().remove(0);
@@ -46,7 +47,7 @@ fn worktrees(site: &Site) -> usize {
     site.repo.git(["worktree", "list"]).expect("the worktrees").lines().count() - 1
 }
 
-/// Nothing of the run is left, in the repository and on disk.
+/// Asserts that nothing of the run is left, in the repository and on disk.
 #[track_caller]
 fn nothing_is_left(site: &Site) {
     assert!(!site.refs().contains("refs/heads/tree/"), "{}", site.refs());
@@ -55,7 +56,7 @@ fn nothing_is_left(site: &Site) {
     let _ = clean(site, &[]).exits(0).says(["there is nothing to remove"]);
 }
 
-/// Makes a file or folder look this old.
+/// Sets the modification time of a file or folder to this many minutes ago.
 fn age(path: &Path, minutes: u64) {
     let then = SystemTime::now() - Duration::from_secs(60 * minutes);
     File::open(path).and_then(|file| file.set_modified(then)).expect("another time");
@@ -127,7 +128,7 @@ fn what_a_user_did_in_a_worktree_stays() {
         .exits(1)
         .says(["work in its worktrees or on its branches"]);
     site.must_be_sound();
-    // Somebody who is in one keeps it, whatever else is said.
+    // A worktree that is the current folder of the caller is kept, whatever the flags are.
     let top = site.repo.path().display().to_string();
     let there = ["-C", &top, "clean", RUN, "--worktrees", "--yes", "--discard-changes"];
     let _ = site.call_in(&new, &there).exits(1).says(["`wt/0001`", "you are in it"]);
@@ -294,7 +295,7 @@ fn git_forgets_runs_whose_directory_is_gone_but_not_those_on_another_disk() {
     assert!(worktrees(&near) == 0 && near.refs().contains("tree/t/n0000"), "{said:?}");
 }
 
-/// A run that is over, in a repository that was moved since.
+/// Makes a finished run in a repository that was moved afterwards.
 fn moved() -> (Site, PathBuf) {
     let site = over(&["--keep-rejected-worktrees"]);
     let there = site.repo.beside("moved");
@@ -349,7 +350,7 @@ mod killed {
 
     const PATIENCE: Duration = Duration::from_mins(1);
 
-    /// A git that deletes a ref and then does not come back, as long as a file says so.
+    /// A git that deletes a ref and then hangs, as long as a file exists.
     struct StuckGit {
         stuck: PathBuf,
         pids: PathBuf,
@@ -392,7 +393,7 @@ mod killed {
             }
         }
 
-        /// Calls the program and kills it where a ref is gone and nobody has been told.
+        /// Calls the program and kills it where a ref is deleted and git has not returned.
         fn kill_in(&self, site: &Site, arguments: &[&str]) {
             let call = site.begin_with(self.variables.clone(), arguments);
             let pid = self.await_stuck();
@@ -442,7 +443,7 @@ mod killed {
         nothing_is_left(&site);
     }
 
-    /// Somebody may have made a run of that name again since.
+    /// Another run of that name may have been created since.
     #[test]
     fn a_new_run_of_the_same_name_keeps_what_it_has() {
         let site = over(&[]);
@@ -494,7 +495,7 @@ mod killed {
         drop(call);
     }
 
-    /// On a terminal it asks, and a no is a no.
+    /// On a terminal it asks, and a no removes nothing.
     #[test]
     fn somebody_at_a_terminal_is_asked() {
         let site = Site::of(over(&[]).repo, "python3");

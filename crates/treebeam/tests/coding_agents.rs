@@ -1,5 +1,6 @@
-//! Coding agents as the real program meets them: scripts that say what the real ones say. What `doctor` makes of their
-//! versions, what `agents check` sees of their sessions and what they took, and that they see no more than they need.
+//! Coding agents with the real program, as scripts that imitate the real ones: their versions in
+//! `doctor`, their sessions and usage in `agents check`, and that they get no more variables than
+//! they need.
 
 #![cfg(test)]
 #![cfg(unix)]
@@ -13,7 +14,8 @@ use treebeam_testkit::program::Site;
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 const CANARY: &str = "sk-canary-0815-4711";
 
-/// As codex: what it says it took is of the whole thread, and a fork begins where its parent is.
+/// Imitates codex: its reported usage is that of the whole thread, and a fork starts with that of
+/// its parent.
 const CODEX: &str = r#"
 case "$*" in *--version*) echo codex-cli 0.166.0; exit;; esac
 env > "$OUT.env"; pwd > "$OUT.pwd"; echo "$*" >> "$OUT.args"; cat > "$OUT.prompt"
@@ -24,7 +26,7 @@ echo '{"type":"item.completed","item":{"type":"agent_message","text":"ok"}}'
 echo '{"type":"turn.completed","usage":{"input_tokens":'$taken',"cached_input_tokens":0,"output_tokens":10}}'
 "#;
 
-/// A script beside the repository.
+/// Writes a script beside the repository.
 fn program(site: &Site, name: &str, text: &str) -> PathBuf {
     let folder = site.repo.path().parent().expect("a folder").join("bin");
     fs::create_dir_all(&folder).expect("a folder");
@@ -35,7 +37,7 @@ fn program(site: &Site, name: &str, text: &str) -> PathBuf {
     file
 }
 
-/// What a script wrote down.
+/// Returns what a script recorded.
 fn noted(site: &Site, what: &str) -> String {
     let file = site.repo.path().parent().expect("a folder").join(format!("bin/out.{what}"));
     fs::read_to_string(file).unwrap_or_default()
@@ -64,7 +66,7 @@ fn a_session_is_forked_and_a_turn_takes_what_it_took() {
     let found = checked(&site, 0);
     assert_eq!(found["continuation"], "native", "{found}");
     assert_eq!(found["usage"], json!({ "input": 100, "cached": 0, "output": 10 }));
-    // The second turn took what came on top, in the ledger too.
+    // The second turn counts the difference, in the ledger too.
     let calls = site.repo.path().join(".treebeam/calls");
     let mut taken: Vec<u64> = fs::read_dir(calls)
         .expect("calls")
@@ -78,7 +80,7 @@ fn a_session_is_forked_and_a_turn_takes_what_it_took() {
     assert!(arguments.contains("exec fork ") && arguments.contains("--mine t-1 -"), "{arguments}");
     assert!(!arguments.contains("workspace-write"), "outside of a run nobody edits: {arguments}");
     assert_eq!(noted(&site, "prompt"), "Reply with the single word: ok");
-    // It works in a folder of its own, with its own key, in a home of its own.
+    // The agent works in a folder of its own, with its own key, in a home of its own.
     let (folder, variables) = (noted(&site, "pwd"), noted(&site, "env"));
     assert!(folder.trim_end().ends_with(".treebeam/desk/empty"), "{folder}");
     assert!(variables.contains(&format!("CODEX_API_KEY={CANARY}\n")), "{variables}");
@@ -107,7 +109,7 @@ fn what_goes_wrong_is_told() {
     assert!(found["error"].as_str().is_some_and(|why| why.contains("the key was refused")));
     let hint = "log in with `claude`, or name the variable that has the key in `api_key_env`";
     assert_eq!(found["hint"], hint);
-    // One that ends well and says nothing has not answered.
+    // Success without output is no answer.
     configure(&site, &coder(&site, "aider", "exit 0", ""));
     let found = checked(&site, 1);
     assert_eq!(found["ok"], false);
@@ -165,7 +167,7 @@ fn one_can_have_any_role() {
         assert_eq!(checked(&site, 0)["role"], role);
         let said = site.call_reading(&["agents", "ask", "--role", role], "What?").exits(0);
         assert_eq!(said.stdout.trim(), "ok", "{role}");
-        // Outside of a run nobody edits.
+        // Outside of a run no agent may edit.
         assert!(!noted(&site, "args").contains("workspace-write"), "{role}");
     }
 }

@@ -1,4 +1,4 @@
-//! The configuration file of a run: what it means for a new one, and that it cannot change an old one.
+//! The configuration file of a run: its effect on a new run, and that it cannot change an old one.
 
 #![cfg(test)]
 
@@ -8,7 +8,7 @@ const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 const CONFIG: &str = "[score]\nid_column = \"seed\"\nstatus_column = \"state\"\nprimary = \"loss:lower\"\n\
     metrics = [\n  { column = \"memory\", direction = \"lower\", guard = true },\n]\n[gate]\nmin_rows = 5\n";
 
-/// A repository with this configuration committed.
+/// Creates a repository with this configuration committed.
 fn site(config: &str) -> Site {
     let site = Site::new(BINARY);
     commit(&site, config);
@@ -56,7 +56,8 @@ fn what_a_run_means_cannot_be_changed_by_the_file() {
         "[score]\nprimary = \"accuracy\"\n",
         "error: `treebeam.toml`, line 2: `score.primary`: accuracy:higher would change what the results of this run mean: it began with loss:lower",
     );
-    // Only the primary is another one: the list is not blamed, though the primary is put into it.
+    // Only the primary differs: the message does not name the list, though the primary is added to
+    // it.
     refused(
         &CONFIG.replace("loss:lower", "memory"),
         "error: `treebeam.toml`, line 4: `score.primary`: memory:lower would change what the results of this run mean: it began with loss:lower",
@@ -71,7 +72,7 @@ fn what_a_run_means_cannot_be_changed_by_the_file() {
     );
     site.repo.write("treebeam.toml", "[score]\nprimary = \"loss:lower\"\n").expect("a file");
     site.resume(&[]);
-    // Another file can be named; none at all says nothing.
+    // Another file can be named; an empty one changes nothing.
     let other = site.repo.beside("other.json");
     std::fs::write(&other, r#"{"score": {"id_column": "id"}}"#).expect("a file");
     let other = other.display().to_string();

@@ -1,5 +1,5 @@
-//! `treebeam run --control best-of-n` from the outside: what it says at the end, what it leaves, what it refuses, and that it
-//! is the same run however many are at work and wherever it is killed.
+//! `treebeam run --control best-of-n`: its result, its files, its errors, and that the run is the
+//! same with any number of parallel evals and after kills.
 
 #![cfg(test)]
 
@@ -42,7 +42,7 @@ fn killed_at_any_moment_it_ends_the_same() {
         let site = Site::new(BINARY);
         let call = [&["run", "--dry-run", "--run-id", RUN][..], &FLAGS].concat();
         let _ = site.call_and_kill(&call, Duration::from_millis(millis));
-        // Whether it had got as far as being a run is a matter of luck: both ways lead to the same end.
+        // The kill may come before or after the run's start: both lead to the same end.
         let _ = site.call(&call).exits(0);
         site.must_be_sound();
         site.must_equal(&whole);
@@ -86,7 +86,8 @@ fn it_is_told_at_the_end_and_is_no_part_of_the_tree() {
     assert_eq!(end.last().expect("an end")["control"], best["control"]);
 }
 
-/// Nothing is compared where nothing was tried. With more time the run is what it would have been, the control group too.
+/// Nothing is compared where nothing was tried. With more time the run ends as usual, the control
+/// group too.
 #[test]
 fn a_run_without_time_goes_on_with_both() {
     let (whole, late) = (controlled(&[]), controlled(&["--deadline=1ms"]));

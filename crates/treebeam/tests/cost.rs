@@ -1,5 +1,5 @@
-//! What a run may cost, with the real program: what must hold before anything is paid for, in which order, what is said and
-//! asked, and that budgets are recorded with a run.
+//! Costs with the real program: the order of preconditions before anything is paid for, the
+//! messages and questions, and that budgets are recorded with a run.
 
 #![cfg(test)]
 
@@ -9,7 +9,7 @@ use treebeam_testkit::server::closed_port;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 
-/// An agent that nobody can reach: whoever asked it would be told so.
+/// An agent at a closed port: a call to it would fail visibly.
 fn agent(role: &str, model: &str) -> String {
     format!(
         "[agents.{role}]\nprovider = 'openai-chat'\nmodel = '{model}'\nbase_url = 'http://127.0.0.1:{}/v1'\napi_key_env = 'SOME_KEY'\nmax_tokens = 1000\n",
@@ -28,7 +28,7 @@ fn complete(site: &Site, before: &str) {
     site.repo.write(".env", "SOME_KEY=abc\n").expect("a file");
 }
 
-/// What a run says that was begun: its sweep leaves nothing, and nobody was asked anything.
+/// Message of a run that has begun: its sweep leaves nothing, and no agent was called.
 const BEGUN: &str = "the root cannot be used as a baseline: the sweep succeeded, but wrote no";
 
 #[test]
@@ -61,8 +61,8 @@ fn what_a_run_needs_is_asked_for_in_order_and_before_anything_is_paid_for() {
 fn what_a_run_may_cost_is_shown_wherever_agents_are() {
     let site = Site::new(BINARY);
     complete(&site, "ideas_per_node = 2\nmax_depth = 1\nmax_review_rounds = 0\n");
-    // A question for ideas, 6000 and 1000 tokens; two for a diff, 12000 and 1000; 15000 for what each shows of the repository:
-    // at 1.25 and 10 dollars per million.
+    // A question for ideas has 6000 and 1000 tokens; two for a diff 12000 and 1000; each shows
+    // 15000 of the repository: at 1.25 and 10 dollars per million.
     let words = "a run as configured: about 3 calls, 78000 tokens, $0.12; at worst 5 calls, 323000 tokens, $0.45";
     let _ = site.call(&["agents"]).exits(0).says([words]);
     let doctor = site.call(&["doctor"]).stdout;
@@ -133,7 +133,7 @@ fn budgets_are_recorded_and_can_be_changed() {
     assert!(site.text("TREE_SUMMARY.md").contains("at most 900 tokens"));
 }
 
-/// A run that its budget stops with little spent says what else counted.
+/// A run that its budget stops with little spent shows what else counted.
 #[cfg(unix)]
 #[test]
 fn what_is_reserved_for_calls_without_an_answer_is_shown() {
@@ -163,7 +163,8 @@ fn what_is_reserved_for_calls_without_an_answer_is_shown() {
 mod terminal {
     use super::*;
 
-    /// Calls the program on a terminal, answers its question if it has one, and shows what was to be seen.
+    /// Calls the program on a terminal, answers its question if it has one, and prints the screen's
+    /// output.
     const ASK: &str = "import os, pty, sys\n\
         answer = sys.argv[1].encode()\n\
         pid, terminal = pty.fork()\n\

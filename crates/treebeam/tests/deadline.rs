@@ -1,5 +1,5 @@
-//! `--deadline` with the real clock: what is over before it begins is refused or begins nothing, an agent that is at work is
-//! not waited for, and with more time the run goes on.
+//! `--deadline` with the real clock: a past deadline is refused or begins nothing, a running agent
+//! is not waited for, and with more time the run continues.
 
 #![cfg(test)]
 #![cfg(target_os = "linux")]
@@ -14,7 +14,7 @@ const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 const PAST: &str = "2026-01-01T00:00:00Z";
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// Proposes at once. The coder begins, and answers only where it is told that it may.
+/// Agent that proposes at once; its coder starts, and answers only once a file exists.
 const AGENT: &str = r#"import os, random, sys, time
 sys.stdin.read()
 if os.environ["TREEBEAM_ROLE"] == "ideas":
@@ -37,7 +37,7 @@ with open(os.environ["AGENTIC_RESULTS_CSV"], "w") as out:
         out.write(f"{config},ok,{1000 + gain + config}\n")
 "#;
 
-/// Where that is: each process of theirs is known by it.
+/// Returns the folder beside the repository, which identifies the site's processes.
 fn beside(site: &Site) -> String {
     site.repo.beside("").display().to_string().trim_end_matches('/').to_owned()
 }
@@ -69,7 +69,7 @@ fn site(more: &str) -> Site {
     site
 }
 
-/// How often something left its mark.
+/// Returns the number of marks of an agent or sweep.
 fn marks(site: &Site, name: &str) -> usize {
     fs::read(site.repo.beside(name)).map_or(0, |marks| marks.len())
 }

@@ -1,5 +1,6 @@
-//! `treebeam demo` with the real program, git and python3, for a user with an empty home folder and no identity: it ends the
-//! same each time, killed or not, with a better program, also on days that the search never saw.
+//! `treebeam demo` with the real program, git and python3, for a user with an empty home folder and
+//! no identity: it ends the same each time, killed or not, with a better program, also on the
+//! held-out days.
 
 #![cfg(test)]
 #![cfg(unix)]
@@ -17,7 +18,7 @@ use treebeam_testkit::repo::{TempRepo, script};
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 /// A demo takes some seconds; on a busy machine, minutes.
 const PATIENCE: Duration = Duration::from_mins(15);
-/// A demo has more events than these.
+/// Lower bound of a demo's events.
 const EVENTS: usize = 150;
 
 /// A folder that is in no repository.
@@ -33,7 +34,7 @@ fn journal(folder: &Path) -> PathBuf {
     folder.join(".treebeam/runs/demo/journal.jsonl")
 }
 
-/// Kills it when so many events are on record.
+/// Kills the call when this many events are on record.
 fn kill_after(mut call: Call, folder: &Path, events: usize) {
     let recorded = || fs::read_to_string(journal(folder)).unwrap_or_default().lines().count();
     while call.goes_on() && recorded() < events {
@@ -46,7 +47,7 @@ fn kill_after(mut call: Call, folder: &Path, events: usize) {
     assert!(matches!(code, None | Some(0)), "killed, or faster than that: {code:?}");
 }
 
-/// What a demo came to, without what depends on time: nodes with their trees and gains.
+/// Returns the result of a demo without times: nodes with their trees and gains.
 fn tree(site: &Site, folder: &Path) -> Vec<String> {
     let best = site.call_in(folder, &["best", "--json"]).exits(0).json_lines().remove(0);
     let manifest = fs::read_to_string(folder.join(".treebeam/runs/demo/manifest.json"));
@@ -65,7 +66,7 @@ fn tree(site: &Site, folder: &Path) -> Vec<String> {
     lines
 }
 
-/// The search came deep, and what it found is better on the days that it never saw.
+/// Asserts that the search is deep, and its result better on the held-out days.
 fn is_good(site: &Site, folder: &Path) {
     let _ = site.call_in(folder, &["validate"]).exits(0).says(["run demo is sound"]);
     let best = site.call_in(folder, &["best", "--json"]).exits(0).json_lines().remove(0);
@@ -118,7 +119,7 @@ fn killed_or_not_it_ends_the_same_with_a_better_program() {
     assert_eq!(refused.stdout, "");
 }
 
-/// What a program is told.
+/// Asserts that the JSON output fits its schema and ends well.
 fn fits_and_ends_well(site: &Site, lines: &[Value]) {
     let schema = |name: &str| -> Value {
         let text = site.call(&["schema", name]).exits(0).stdout;
@@ -140,7 +141,7 @@ fn fits_and_ends_well(site: &Site, lines: &[Value]) {
     assert!(end["holdout"]["primary_delta"].as_f64().is_some_and(|delta| delta > 0.0), "{end}");
 }
 
-/// What a person is told last.
+/// Asserts that the text output shows the result.
 fn shows_all(said: &Said) {
     for text in [
         "found a better program",
@@ -174,7 +175,7 @@ fn ctrl_c_leaves_a_demo_that_goes_on() {
     let _ = said.says(["`treebeam-demo` is not at its end: `treebeam demo treebeam-demo` goes on"]);
 }
 
-/// The environment with these programs alone.
+/// Returns an environment with these programs alone.
 fn only(site: &Site, programs: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
     let folder = site.repo.beside("programs");
     fs::create_dir_all(&folder).expect("a folder");
@@ -185,7 +186,7 @@ fn only(site: &Site, programs: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
     others.chain([("PATH".into(), folder.into_os_string())]).collect()
 }
 
-/// Where Python really is: what is on `PATH` may be a script that needs more of `PATH`.
+/// Returns the real path of Python: on `PATH` there may be a script that needs more of `PATH`.
 #[expect(clippy::disallowed_methods, reason = "a test asks another program")]
 fn python() -> String {
     let asked = Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output();

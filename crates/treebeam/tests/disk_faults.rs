@@ -1,5 +1,6 @@
-//! The disk fails, or is full, or no more files can be opened, at any one operation of a run: the program says what is wrong
-//! and what to do, and once the fault is gone the run ends like the one that met none. Commands that read say so too.
+//! The disk fails, or is full, or no more files can be opened, at any one operation of a run: the
+//! program prints what is wrong and what to do, and once the fault is gone the run ends like one
+//! without it. Reading commands report it too.
 
 #![cfg(test)]
 #![cfg(target_os = "linux")]
@@ -28,11 +29,12 @@ const RUN_WORDS: [&str; 10] = [
     "--quiet",
 ];
 
-/// An error, the words for it, and which operations have it: all that change files, or those with this name.
+/// An error, its message, and the operations that have it: all that change files, or those with
+/// this name.
 struct Kind {
     error: &'static str,
     words: &'static str,
-    /// `+`: from the operation on, nothing works; none: the next one does.
+    /// `+`: all later operations fail too; empty: only this one fails.
     lasting: &'static str,
     call: &'static str,
 }
@@ -70,14 +72,14 @@ impl Kind {
     }
 }
 
-/// How a run with faults went.
+/// Results of runs with faults.
 #[derive(Debug, Default)]
 struct Tally {
     failed: u32,
     went_on: u32,
 }
 
-/// A fault at every so many-th operation. Where there is none left to fail, the fault does not happen.
+/// Tries a fault at every `stride`-th operation, until there is no such operation.
 fn from_first_to_last(whole: &Site, kind: &Kind, first: u64, stride: u64) -> Tally {
     let mut tally = Tally::default();
     let mut number = first;
@@ -92,7 +94,7 @@ fn from_first_to_last(whole: &Site, kind: &Kind, first: u64, stride: u64) -> Tal
     tally
 }
 
-/// A run with a fault, and then one without: nothing if there were fewer operations.
+/// Makes a run with a fault, and then resumes without; `None` if there were fewer operations.
 fn with_fault(whole: &Site, kind: &Kind, number: u64) -> Option<Said> {
     let site = Site::new(BINARY);
     let plan = kind.plan(number);
@@ -110,12 +112,12 @@ fn with_fault(whole: &Site, kind: &Kind, number: u64) -> Option<Said> {
     Some(said)
 }
 
-/// The operation that failed, if the program came so far.
+/// Returns the operation that failed, if the program reached it.
 fn hit(fault: &Fault) -> Option<Operation> {
     fault.operations().into_iter().find(|operation| operation.outcome.starts_with("failed"))
 }
 
-/// What a test is at, said if it fails there.
+/// Context of a test, printed if it fails.
 struct Context<'a>(&'a str);
 
 impl Drop for Context<'_> {
@@ -126,7 +128,7 @@ impl Drop for Context<'_> {
     }
 }
 
-/// A program that could not go on says why, and what to do.
+/// Asserts that a failed program printed why, and what to do.
 #[track_caller]
 fn check_said(said: &Said, words: &str, what: &str) {
     assert!(!what.contains("panicked") && !what.contains("has a bug"), "{what}");
@@ -138,7 +140,8 @@ fn check_said(said: &Said, words: &str, what: &str) {
     }
 }
 
-/// Nothing is left of what was not finished. What could not be removed under the fault is deferred, and goes now.
+/// Asserts that nothing unfinished is left. Removals that failed under the fault are deferred, and
+/// done now.
 #[track_caller]
 fn check_left(site: &Site, what: &str) {
     let _ = site.call(&["clean", RUN]).exits(0);
@@ -158,7 +161,8 @@ fn whole() -> Site {
     site
 }
 
-/// Every operation with every kind of fault takes a campaign; otherwise each kind begins at another operation.
+/// Every operation with every kind of fault takes a campaign; otherwise each kind begins at another
+/// operation.
 #[test]
 fn a_fault_at_any_operation_is_told_and_the_run_goes_on_without_it() {
     let (whole, next) = (whole(), AtomicU64::new(0));
@@ -220,7 +224,7 @@ fn a_fault_while_reading_is_told() {
     site.must_equal(&whole());
 }
 
-/// The same with the limit that a system really has.
+/// Too few open files, by the system's real limit.
 #[test]
 fn too_few_files_may_be_open() {
     let whole = whole();

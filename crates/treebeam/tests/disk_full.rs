@@ -1,7 +1,7 @@
-//! The disk is really full, at one place of a run or another, git's own writes included: the program says so, and once there
-//! is room the run ends like the one that always had it.
+//! The disk is really full, at various places of a run, git's own writes included: the program
+//! reports it, and once there is room the run ends like one that always had it.
 //!
-//! The disk is one in memory that is made smaller and larger, in a namespace in which anybody may do that.
+//! The disk is one in memory that is resized, in a namespace in which any user may do that.
 
 #![cfg(test)]
 #![cfg(target_os = "linux")]

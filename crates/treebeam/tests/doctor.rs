@@ -1,4 +1,4 @@
-//! `treebeam doctor`: what it finds in good and in bad surroundings, and its exit code.
+//! `treebeam doctor`: its findings in good and bad surroundings, and its exit code.
 
 #![cfg(test)]
 
@@ -8,7 +8,7 @@ use treebeam_testkit::repo::TempRepo;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 
-/// What was said, without what differs from machine to machine.
+/// Returns the output, without what differs between machines.
 fn shown(site: &Site, said: &Said) -> String {
     let line = |line: &str| {
         let fixed =
@@ -105,9 +105,9 @@ fn a_glob_of_protect_that_matches_nothing_is_named() {
         line("none.py", correct),
     ];
     assert_eq!(found, expected);
-    // What is protected by itself was not thought up by the user.
+    // Built-in protected globs are not the user's, and not reported.
     assert_eq!(idle("['model.py', 'tests/**', '**/conftest.py', 'treebeam.toml']", ""), [""; 0]);
-    // Data that git does not track is protected too, where sweeps are given it.
+    // Inputs that git does not track are protected too.
     assert_eq!(idle("['model.py', 'data/**']", "inputs = ['data']"), [""; 0]);
     assert_eq!(idle("['model.py', 'data/**']", ""), [line("data/**", correct)]);
     let none = idle("['model.py', 'data/*.json']", "inputs = ['data']");
@@ -157,7 +157,7 @@ fn filters_are_named_with_what_passes_them() {
     write(&site, "a.txt", "");
     write(&site, "more.py", "");
     site.repo.commit("attributes").expect("a commit");
-    // Of the names in there only one has files.
+    // Only one of the names has files.
     let all = said("ok       large files    none in LFS\n");
     assert!(
         all.contains(
@@ -301,7 +301,7 @@ fn an_agent_that_is_not_installed_is_missed_before_anything_is_measured() {
         let _ = site.call(&eval).exits(4).says([why]);
     }
     assert!(!site.path("").exists(), "no run has begun");
-    // What comes with the worktree cannot be told beforehand.
+    // A program of the worktree cannot be checked beforehand.
     write(&site, "treebeam.toml", &config("./nosuchagent"));
     let doctor = site.call(&["doctor"]);
     assert!(!doctor.stdout.contains("nosuchagent"), "{}", doctor.stdout);

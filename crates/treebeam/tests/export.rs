@@ -1,4 +1,5 @@
-//! `treebeam export`: the best path as a branch of the user's own, and nothing else of theirs is touched.
+//! `treebeam export`: the best path as a branch of the user's own; nothing else of the user's
+//! changes.
 
 #![cfg(test)]
 

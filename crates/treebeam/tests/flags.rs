@@ -30,7 +30,7 @@ fn stop_reason(site: &Site) -> String {
     site.manifest()["state"]["stop_reason"].as_str().unwrap_or("none").to_owned()
 }
 
-/// The ids of the evals with this status, whatever became of the candidates.
+/// Returns the ids of the evals with this status, promoted or not.
 fn evals(site: &Site, status: &str) -> BTreeSet<String> {
     let manifest = site.manifest();
     let all = manifest["evaluations"].as_object().expect("evals").clone();
@@ -174,7 +174,7 @@ fn a_failed_eval_ends_a_strict_run_after_its_depth() {
 
 // ---- what it leaves behind
 
-/// The evals whose refs are there.
+/// Returns the evals that have refs.
 fn candidate_refs(site: &Site) -> BTreeSet<String> {
     let refs = site.refs();
     let id = |line: &str| line.rsplit_once("/e").map(|(_, id)| id.to_owned());
@@ -261,7 +261,7 @@ fn without_a_scope_repeats_are_tried_again() {
 
 // ---- how fast
 
-/// The most evals that were between two of these events at once, in all and on one node.
+/// Returns the maximum number of evals between two of these events at once, in all and on one node.
 fn most_at_once(site: &Site, first: fn(&Value) -> Option<&str>, last: &[&str]) -> (usize, usize) {
     let manifest = site.manifest();
     let parent = |eval: &str| manifest["evaluations"][eval]["parent_node_id"].to_string();

@@ -1,4 +1,4 @@
-//! What a person reads first: help and the most important errors, as they are.
+//! Snapshots of help and of the most important errors.
 
 #![cfg(test)]
 
@@ -40,11 +40,11 @@ const COMMANDS: [&str; 30] = [
     "schema",
 ];
 
-/// What was said, with the folders of this test replaced.
+/// Returns the output, with the folders of this test replaced.
 fn shown(site: &Site, said: &Said) -> String {
     let folder = site.repo.path().display().to_string();
     let exit = said.code.map_or("none".to_owned(), |code| code.to_string());
-    // Cleanup goes on beside the evals: when its lines come is nobody's promise.
+    // Cleanup runs in parallel to the evals: the time of its lines is not fixed.
     let kept = |line: &&str| !line.contains(" not removed yet: ");
     let stderr: String = said.stderr.split_inclusive('\n').filter(kept).collect();
     let text = format!("exit {exit}\n--- stdout\n{}--- stderr\n{stderr}", said.stdout);

@@ -1,5 +1,5 @@
-//! The real program in repositories, and with candidates, that want something else to happen: whatever is configured to
-//! run, nothing runs; and whatever is in a worktree, what is the user's stays as it is, byte by byte.
+//! The real program in hostile repositories, and with hostile candidates: no configured command
+//! runs, and the user's files stay as they are, byte by byte, whatever is in a worktree.
 
 #![cfg(test)]
 #![cfg(unix)]
@@ -46,7 +46,7 @@ const HOOKS: [&str; 27] = [
     "p4-prepare-changelist",
 ];
 
-/// Settings whose value is a command, each of which leaves a trace where it runs.
+/// Settings whose value is a command, each of which leaves a trace if it runs.
 const COMMANDS: [&str; 26] = [
     "core.fsmonitor",
     "core.sshCommand",
@@ -127,7 +127,8 @@ impl Trap {
         entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
     }
 
-    /// A whole run, and every command that reads one: nothing was run, nothing of the user's changed.
+    /// Asserts for a whole run, and every reading command, that no command was run and nothing of
+    /// the user's changed.
     fn must_hold(&self, what: &str, variables: &[(OsString, OsString)]) {
         fs::remove_dir_all(&self.traces).and_then(|()| fs::create_dir(&self.traces)).unwrap();
         let before = users(self.site.repo.path());
@@ -157,7 +158,8 @@ impl Trap {
 
 type Files = BTreeMap<String, Vec<u8>>;
 
-/// What is the user's: all files of the checkout, and of git's folder all but objects and what belongs to runs.
+/// Returns the user's files: all of the checkout, and of git's folder all but objects and what
+/// belongs to runs.
 fn users(root: &Path) -> Files {
     let mut files = Files::new();
     collect(root, "", &mut files);
@@ -197,7 +199,7 @@ fn assert_same(before: &Files, after: &Files, what: &str) {
 
 type Setting = (&'static str, fn(&Trap));
 
-/// What a user, or somebody who wrote to the user's configuration, may have set.
+/// Settings that a user, or an attacker with access to the user's configuration, may have made.
 const SETTINGS: [Setting; 6] = [
     ("hooks", |trap| trap.hooks_in(&trap.site.repo.path().join(".git/hooks"))),
     ("hooks elsewhere", |trap| {
@@ -263,7 +265,7 @@ fn nothing_that_is_configured_runs() {
     }
 }
 
-/// What a candidate can do to the `.git` of its worktree, as a shell script that runs there.
+/// Possible attacks of a candidate on the `.git` of its worktree, as shell scripts that run there.
 const SABOTAGES: [(&str, &str); 6] = [
     ("deleted", "rm -f .git"),
     ("the user's own", "rm -rf .git; echo 'gitdir: {repo}/.git' > .git"),
@@ -273,7 +275,7 @@ const SABOTAGES: [(&str, &str); 6] = [
     ("no text", "rm -rf .git; head -c 5000 /dev/zero > .git"),
 ];
 
-/// A git that first does to the worktree what a candidate may do, before each call that works there.
+/// A git that first attacks the worktree as a candidate may, before each call that works there.
 const STAND_IN: &str = "#!/bin/sh\nPATH='{path}'\ncase \" $* \" in\n*' apply '*|*' diff-index '*|*' write-tree '*|*' commit-tree '*|*' --stdin '*)\n  case \"$PWD\" in */cand/*) {sabotage}; echo x >> '{done}';; esac;;\nesac\nexec git \"$@\"\n";
 
 #[test]

@@ -1,4 +1,4 @@
-//! `treebeam init`: the file that it writes, where its values come from, and that it overwrites nothing.
+//! `treebeam init`: the written file, the source of its values, and that it overwrites nothing.
 
 #![cfg(test)]
 
@@ -7,7 +7,7 @@ use treebeam_testkit::repo::TempRepo;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 
-/// An old configuration with keys of today, of later and of nobody, a wrong value and a secret.
+/// An old configuration with present, planned and unknown keys, a wrong value and a secret.
 const OLD: &str = r#"{
   "agents": {
     "planner": {"provider": "openai", "model": "m-1", "api_key_env": "OPENAI_API_KEY", "max_tokens": 4096},
@@ -53,7 +53,7 @@ fn the_file_loads_and_changes_nothing() {
     let _ = site
         .call(&["run", "--dry-run", "--run-id", RUN, "--ideas-per-node=1", "--max-depth=1"])
         .exits(0);
-    // With every comment taken away it says the same: what is shown as built in is so.
+    // Uncommenting every line changes nothing: the built-in values are shown correctly.
     let key = |line: &str| {
         let rest = line.strip_prefix("# ").filter(|rest| {
             rest.split_once(" = ").is_some_and(|(name, _)| {
@@ -129,7 +129,7 @@ fn an_old_configuration_is_taken_over() {
     assert_eq!(read(&site), text);
 }
 
-/// The list of `protect` that is set, without what is always or by default in it.
+/// Returns the `protect` list that is set, without built-in and default entries.
 fn protected(site: &Site) -> Vec<String> {
     let text = read(site);
     let value = text.lines().find_map(|line| line.strip_prefix("protect = "));
@@ -155,7 +155,7 @@ fn the_evaluator_is_proposed_for_protection() {
     assert!(read(&site).contains("take out what ideas may change\nprotect = "), "{}", read(&site));
     let _ = site.call(&["config"]).exits(0);
 
-    // What a command names is found wherever it lies in the repository, and nothing outside of it.
+    // Files in a command are found anywhere in the repository, and none outside of it.
     for name in ["lib/judge.py", "lib/pkg/main.py", "lib/pkg/__main__.py", "lib/[odd].py"] {
         site.repo.write(name, "x\n").expect("a file");
     }

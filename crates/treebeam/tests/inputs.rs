@@ -1,5 +1,5 @@
-//! What sweeps are given of the user's own files, with the real program: where they are protected, nothing is measured on
-//! others than the root's, and where they are not, a sweep may write to them.
+//! Inputs of sweeps with the real program: where they are protected, nothing is measured with
+//! inputs other than the root's, and where they are not, a sweep may write to them.
 
 #![cfg(test)]
 #![cfg(unix)]
@@ -11,7 +11,7 @@ const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 const PRICES: &str = "1\n2\n3\n";
 const SIZE: [&str; 2] = ["--ideas-per-node=2", "--max-depth=1"];
 
-/// Proposes what `IDEAS_ROLE` has, and changes the only file to what the idea says.
+/// Agent that proposes the ideas in `IDEAS`, and changes the only file to what the idea says.
 const AGENT: &str = r#"import os, re, sys
 prompt = sys.stdin.read()
 if os.environ["TREEBEAM_ROLE"] == "ideas":
@@ -22,7 +22,7 @@ else:
     print(f"--- a/change.txt\n+++ b/change.txt\n@@ -1 +1 @@\n-root\n+{change}")
 "#;
 
-/// The more prices there are, the better it looks. Some changes see to that.
+/// Sweep whose score grows with the number of prices, which some changes manipulate.
 const SWEEP: &str = r#"import os, sys
 change = open("change.txt").read().strip()
 open("cache/seen", "a").write(change + "\n")
@@ -74,13 +74,13 @@ fn prices(site: &Site) -> String {
     fs::read_to_string(site.repo.path().join("data/prices.csv")).expect("prices")
 }
 
-/// How an eval failed, or nothing.
+/// Returns kind and message of an eval's failure, or empty texts.
 fn failure(site: &Site, eval: &str) -> [String; 2] {
     let eval = &site.manifest()["evaluations"][eval];
     ["kind", "message"].map(|field| eval["error"][field].as_str().unwrap_or_default().to_owned())
 }
 
-/// What was swept, in order.
+/// Returns the swept changes, in order.
 fn seen(site: &Site) -> String {
     fs::read_to_string(site.repo.path().join("cache/seen")).expect("a cache").replace('\n', " ")
 }
@@ -152,7 +152,8 @@ fn inputs_are_protected_without_a_pattern() {
     assert_eq!(site.manifest()["root"]["checks"]["inputs"], "all");
 }
 
-/// The root's own sweep writes to it, and so may those of candidates; compiled code may come whenever Python likes.
+/// The root's own sweep writes to the input, and so may those of candidates; compiled Python code
+/// may appear at any time.
 #[test]
 fn what_the_roots_own_sweep_writes_may_be_written() {
     let site = site("eval/**", "comment good");
@@ -166,7 +167,7 @@ fn what_the_roots_own_sweep_writes_may_be_written() {
     assert_eq!((index.as_str(), failure(&site, "0001")[0].as_str()), ("xxx", ""));
 }
 
-/// A candidate's commit with a new file beside its change, which an agent wrote that went for the judge.
+/// A candidate's commit with a new file beside its change, from an agent that attacks the judge.
 #[test]
 fn what_python_would_run_unasked_goes_back_to_the_coder() {
     for (file, says) in [
@@ -237,7 +238,7 @@ fn the_links_to_inputs_are_nobodys_work() {
     assert!(site.repo.path().join("cache/seen").exists());
 }
 
-/// They lead to where the inputs were.
+/// The links lead to the inputs' former place.
 #[test]
 fn the_links_to_inputs_are_nobodys_work_after_a_move() {
     let site = site("data/**", "one two three");

@@ -1,5 +1,5 @@
-//! Ctrl-C: once, and a run ends what it is at and can be resumed; twice, and it ends at once. However often and whenever
-//! that is, the run that is resumed to its end is the run that nobody interrupted.
+//! Ctrl-C: the first lets a run finish its current steps and be resumed, the second ends it at
+//! once. After any number of interrupts at any time, the resumed run ends as the uninterrupted one.
 
 #![cfg(test)]
 #![cfg(unix)]
@@ -19,12 +19,12 @@ const PATIENCE: Duration = Duration::from_mins(1);
 const STOPPING: &str = "stopping after the steps that are running; Ctrl-C again stops at once";
 const GOES_ON: &str = "` goes on from here";
 
-/// `run` with these flags; the same words start a run and go on with it.
+/// Arguments of `run` with these flags; the same arguments start a run and resume it.
 fn words<'a>(flags: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
     [&["run", "--dry-run", "--run-id", RUN][..], flags, more].concat()
 }
 
-/// The run that nobody interrupted, and how long it took.
+/// Makes an uninterrupted run, and measures its time.
 fn whole(flags: &[&str]) -> (Site, Duration) {
     let site = Site::new(BINARY);
     let begun = Instant::now();
@@ -40,7 +40,7 @@ fn interrupt(call: Call, after: Duration) -> Said {
     call.end(PATIENCE)
 }
 
-/// The command that is said to go on with a run, without the program's name.
+/// Returns the resume command of the hint, without the program's name.
 #[track_caller]
 fn way_on(said: &Said) -> Vec<String> {
     let hint = said.stderr.lines().find_map(|line| {
@@ -49,7 +49,7 @@ fn way_on(said: &Said) -> Vec<String> {
     hint.unwrap_or_else(|| panic!("{}", said.stderr)).split(' ').map(str::to_owned).collect()
 }
 
-/// An interrupted run says so, and is left as any stopped run is. One that was not there yet is no run.
+/// Asserts the message and the state of an interrupted run. Before its first event there is no run.
 #[track_caller]
 fn check_interrupted(site: &Site, said: &Said) {
     assert!(said.stderr.contains(STOPPING), "{}", said.stderr);
@@ -66,7 +66,7 @@ fn check_interrupted(site: &Site, said: &Said) {
     assert!(site.text("TREE_SUMMARY.md").contains(RUN));
 }
 
-/// Ends a run that was left, and compares it with the whole one.
+/// Ends an interrupted run, and compares it with the whole one.
 #[track_caller]
 fn check_resumed(whole: &Site, site: &Site, words: &[&str]) {
     let _ = site.call(words).exits(0);
@@ -89,7 +89,7 @@ fn a_run_that_is_interrupted_at_any_moment_ends_the_same() {
                     check_interrupted(&site, &said);
                     interrupted += 1;
                 }
-                // It was through already, or did not listen yet.
+                // The run had ended already, or had no handler yet.
                 Some(0) | None => {}
                 Some(_) => panic!("{said:?}"),
             }
@@ -127,7 +127,7 @@ fn a_run_that_is_interrupted_again_and_again_ends_the_same() {
     whole.must_equal(&site);
 }
 
-/// A git that is slow to apply patches as long as a file says so; it notes the processes that it is.
+/// A git that is slow to apply patches as long as a file exists; it records its processes.
 struct SlowGit {
     slow: PathBuf,
     processes: PathBuf,
@@ -178,7 +178,7 @@ impl SlowGit {
     }
 }
 
-/// One that has ended and that nobody has asked for yet is not alive.
+/// A zombie process is not alive.
 fn is_alive(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
@@ -240,14 +240,14 @@ fn once_lets_what_runs_end_and_starts_nothing() {
     }
 }
 
-/// Whether this test was started by `nohup` or the like: then so is all that it starts.
+/// Returns true if this test was started by `nohup` or the like: its children inherit that.
 fn hangups_are_ignored() -> bool {
     let status = fs::read_to_string("/proc/self/status").expect("a status");
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("a mask");
     u64::from_str_radix(mask.trim(), 16).expect("a number") & 1 == 1
 }
 
-/// A service manager tells all processes of a service at once, and which of them hears it first is nobody's promise.
+/// A service manager signals all processes of a service at once, in no fixed order.
 #[test]
 fn all_told_at_once_is_like_once() {
     let (whole, _) = whole(&SMALL);
@@ -264,7 +264,7 @@ fn all_told_at_once_is_like_once() {
         git.hurry();
         let begun = Instant::now();
         while call.goes_on() && begun.elapsed() < PATIENCE {
-            // Those that were just being started are told too.
+            // Processes that were just being started are signalled too.
             tell_children();
             thread::sleep(Duration::from_millis(20));
         }
@@ -276,7 +276,7 @@ fn all_told_at_once_is_like_once() {
     }
 }
 
-/// One that has ended by now need not be told.
+/// The process may have ended.
 fn terminate(pid: u32) {
     let _ = send(pid, Signal::Terminate);
 }

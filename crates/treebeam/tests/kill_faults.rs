@@ -1,5 +1,5 @@
-//! The faults that other tests rest on: that every operation on a run's files is seen, and that what a plan says happens
-//! to the program, and to nobody else.
+//! The fault library that other tests rest on: it sees every operation on a run's files, and a plan
+//! acts on the program alone.
 
 #![cfg(test)]
 #![cfg(target_os = "linux")]
@@ -50,7 +50,7 @@ fn every_file_of_a_run_is_seen_being_made() {
     plain.must_equal(&site);
 }
 
-/// What is in the journal of a run that died at its second `step_started`.
+/// Returns the site and the fatal operation of a run that was killed at its second `step_started`.
 fn left(when: &str) -> (Site, Operation) {
     let (site, fault) = (Site::new(BINARY), Fault::plan(&format!("kill {when} 2 step_started")));
     assert_eq!(start(&site, &fault).code, None);

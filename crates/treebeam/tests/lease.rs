@@ -15,7 +15,7 @@ const SIZE: [&str; 4] =
     ["--ideas-per-node=6", "--max-depth=2", "--sweep-config-limit=10", "--quiet"];
 const DAY: i64 = 86_400;
 
-/// What of a manifest must be the same, however often a run was taken over.
+/// Returns the part of a manifest that must be the same, however often a run was taken over.
 fn lasting(site: &Site) -> Value {
     let mut manifest = site.manifest();
     let document = manifest.as_object_mut().expect("an object");
@@ -32,7 +32,7 @@ fn uninterrupted() -> Value {
     lasting(&site)
 }
 
-/// Why the run was taken over, each time.
+/// Returns the reason of each takeover.
 fn takeovers(site: &Site) -> Vec<String> {
     let events = site.events().into_iter().filter(|event| event["type"] == "lock_takeover");
     let why: Vec<_> = events.map(|event| event["because"].as_str().expect("why").into()).collect();
@@ -53,7 +53,7 @@ fn await_that(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// A run that a process is at, some events on its way.
+/// Starts a run, and waits for its first events.
 fn under_way(site: &Site) -> Call {
     let running = site.begin(&[&["run", "--dry-run", "--run-id", RUN][..], &SIZE[..]].concat());
     let journal = site.path("journal.jsonl");
@@ -63,7 +63,7 @@ fn under_way(site: &Site) -> Call {
     running
 }
 
-/// A run whose process was killed.
+/// Makes a run whose process was killed.
 fn killed(site: &Site) {
     drop(under_way(site));
     assert!(site.path("run.lock.json").is_file());
@@ -127,7 +127,7 @@ fn a_dead_owner_is_replaced_at_once_and_the_tree_is_the_same() {
         json!({}),
         json!({"last_heartbeat_at": ago(-DAY)}),
         json!({"last_heartbeat_at": ago(DAY)}),
-        // A number that somebody else has now: this very process.
+        // A process id that is in use again: that of this very process.
         if proc { json!({"pid": std::process::id()}) } else { json!({}) },
     ] {
         let site = Site::new(BINARY);
@@ -176,7 +176,8 @@ fn one_that_lost_its_run_stops_and_changes_nothing() {
     let site = Site::new(BINARY);
     let late = under_way(&site);
     late.signal(Signal::Stop);
-    // As if it ran on another machine, whose locks do not reach this one, and had been silent for a day.
+    // As if the process ran on another machine, whose locks are not visible here, and had been
+    // silent for a day.
     edit_note(&site, &elsewhere(DAY));
     fs::remove_file(site.path("run.lock")).expect("to remove the lock");
     let said = site.resume(&["--quiet"]);

@@ -1,5 +1,5 @@
-//! What the runner before this one was known to get wrong. Each test has the name of such a failure, and shows that it is
-//! not here.
+//! Known failures of the runner before this one. Each test has the name of such a failure, and
+//! shows its absence.
 
 #![cfg(test)]
 #![cfg(unix)]
@@ -86,7 +86,7 @@ fn report_differs_on_each_writing() {
     }
 }
 
-/// Makes one change; what measures it is the test's own.
+/// Creates a site that makes one change; the test provides the sweep.
 fn measured_by(sweep: &str, more: &str) -> Site {
     let site = Site::new(BINARY);
     let config = format!(
@@ -114,7 +114,8 @@ fn tried(site: &Site) -> Value {
     site.call(&eval).json_lines().remove(0)
 }
 
-/// Columns of settings that the given results lack were found only when candidates were compared, if at all.
+/// Columns of settings that the given results lack were found only when candidates were compared,
+/// if at all.
 #[test]
 fn a_metric_that_the_given_results_lack_is_found_late() {
     let site = measured_by("open('ran', 'w')\n", "");
@@ -138,7 +139,8 @@ fn a_metric_that_the_given_results_lack_is_found_late() {
     );
 }
 
-/// The sweep of the root shows which columns there are: a metric that it lacks is refused before any agent is asked.
+/// The sweep of the root shows which columns there are: a metric that it lacks is refused before
+/// any agent is asked.
 #[test]
 fn a_metric_that_the_roots_own_results_lack_is_found_before_any_agent_is_asked() {
     let sweep = "import os\nopen(os.environ['AGENTIC_RESULTS_CSV'], 'w').write(\

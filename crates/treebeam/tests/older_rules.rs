@@ -1,5 +1,5 @@
-//! A run that an older treebeam recorded, by the first rules: it stands as it was decided, validation says what today's rules
-//! would decide otherwise, and new depths go by today's rules.
+//! A run recorded by an older version, by the first rules: its decisions stand, validation reports
+//! what today's rules would decide otherwise, and new depths follow today's rules.
 
 #![cfg(test)]
 
@@ -75,7 +75,7 @@ fn an_older_run_stands_and_goes_on_by_todays_rules() {
     assert!(!again.stderr.contains("newer rules"), "{}", again.stderr);
 }
 
-/// A run by the first rules of which nothing would be otherwise is as sound as it was, with nothing to say.
+/// A run by the first rules that today's rules would not change is sound without a note.
 #[test]
 fn an_older_run_that_is_not_touched_is_sound() {
     let site = searched("--max-depth=2");

@@ -1,5 +1,6 @@
-//! A run whose server of agents is overloaded from the first question on, with the real program: it waits, `status` says so,
-//! a deadline ends the wait in order, and the run goes on when the server is back.
+//! A run whose agent server is overloaded from the first question on, with the real program: it
+//! waits, `status` shows that, a deadline ends the wait in order, and the run continues when the
+//! server is back.
 
 #![cfg(test)]
 #![cfg(unix)]
@@ -61,7 +62,7 @@ fn status(site: &Site) -> Value {
     site.call(&["status", RUN, "--json"]).exits(0).json_lines().remove(0)
 }
 
-/// The status of a run as soon as a question waits there.
+/// Returns the status of a run as soon as a question waits.
 fn status_once_it_waits(site: &Site) -> Value {
     let begun = Instant::now();
     while begun.elapsed() < PATIENCE {

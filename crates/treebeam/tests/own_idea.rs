@@ -1,5 +1,5 @@
-//! `treebeam idea add` with real processes: an idea of the user's is tried like any other, whoever runs the run and however
-//! often it is killed, or is refused with the reason.
+//! `treebeam idea add` with real processes: a user's idea is tried like any other, in any process
+//! of the run and after any kill, or is refused with the reason.
 
 #![cfg(test)]
 #![cfg(unix)]
@@ -187,7 +187,7 @@ fn a_message_that_was_acted_upon_and_is_still_there_is_one_idea() {
     let name = site.names("inbox").remove(0);
     let message = fs::read(site.path(&format!("inbox/{name}"))).expect("the message");
     let git = HeldGit::new(&site);
-    // Killed after the record: as if before the removal.
+    // Restores the message: as if killed after the record and before the removal.
     drop(git.begin(&site, &["resume", RUN]));
     assert_eq!(site.names("inbox"), [""; 0]);
     fs::write(site.path(&format!("inbox/{name}")), message).expect("the message");

@@ -1,8 +1,9 @@
-//! The power is cut: the disk has what reached it, and nothing of what was only in memory. Whatever the program had said
-//! by then is on record, and the run that goes on from there ends like the one that nobody cut off.
+//! Power cuts: the disk has what was synced, and nothing that was only in memory. Every event that
+//! the program has reported is on record, and the resumed run ends like the undisturbed one.
 //!
-//! The disk is an ext4 image that is mounted and copied while nothing of the program moves; the copy is what a machine
-//! would find after the cut. A file that was written and not synced shows that the copy really lacks what was in memory.
+//! The disk is an ext4 image that is mounted and copied while the program is stopped; the copy is
+//! what a machine would find after the cut. A file that was written and not synced shows that the
+//! copy really lacks unsynced data.
 
 #![cfg(test)]
 #![cfg(target_os = "linux")]
@@ -28,9 +29,9 @@ const SIZE: [&str; 6] = [
 ];
 const TEST: &str = "no_acknowledged_event_is_lost_with_the_power";
 const PATIENCE: Duration = Duration::from_mins(2);
-/// Nothing of ours is written back by a clock while the program runs: only what is synced reaches the image.
+/// Disables periodic write-back: only synced data reaches the image.
 const MOUNT: [&str; 2] = ["-o", "loop,commit=300,noatime"];
-/// What a cut loses.
+/// Name of a file that a cut loses.
 const UNSYNCED: &str = "written-and-not-synced";
 
 #[test]
@@ -60,14 +61,14 @@ fn cut_the_power(cuts: u32) {
         check(&site, &whole, &found.events, &format!("cut {cut} at {at:?}"));
     }
     assert!(lost > 0, "what was not synced was never lost: nothing is shown by this");
-    // How many do is a matter of the machine's speed.
+    // Their number depends on the machine's speed.
     assert!(in_the_middle > 0, "none of {cuts} cuts hit the run");
     apart::remark(&format!(
         "cut the power {cuts} times, {in_the_middle} times in the middle of the run; what was not synced was lost {lost} times"
     ));
 }
 
-/// The run goes on from what is on disk, and ends as it should.
+/// Resumes the run from the disk, and asserts its end.
 #[track_caller]
 fn check(site: &Site, whole: &Site, acknowledged: &[Value], what: &str) {
     if acknowledged.is_empty() {
@@ -93,14 +94,14 @@ fn check(site: &Site, whole: &Site, acknowledged: &[Value], what: &str) {
     }
 }
 
-/// What the program has said to have happened. Its last line may not be whole.
+/// Returns the events that the program has reported. The last line may be incomplete.
 fn acknowledged(stdout: &str) -> Vec<Value> {
     let whole = stdout.split_inclusive('\n').filter(|line| line.ends_with('\n'));
     let events = whole.map(|line| serde_json::from_str(line).expect("a line in JSON"));
     events.filter(|event: &Value| event["type"] != "end").collect()
 }
 
-/// When the power is cut: after so many events, and a few milliseconds.
+/// Moment of the power cut: after this many events, and a few milliseconds.
 #[derive(Clone, Copy, Debug)]
 struct Moment {
     events: usize,
@@ -118,7 +119,7 @@ impl Moment {
     }
 }
 
-/// What is known of a cut.
+/// Result of a cut.
 struct Cut {
     events: Vec<Value>,
     unsynced_is_lost: bool,
@@ -162,7 +163,7 @@ impl Disk {
         apart::system("umount", [self.path()]);
     }
 
-    /// Runs the program, cuts the power, and comes back with what is on the disk then.
+    /// Runs the program, cuts the power, and mounts the disk as it is then.
     fn cut(&self, site: &Site, at: Moment) -> Cut {
         let words = [&["run", "--dry-run", "--run-id", RUN][..], &SIZE[..]].concat();
         let mut program = site.begin(&words);
@@ -182,7 +183,7 @@ impl Disk {
         Cut { events, unsynced_is_lost: length < 100_000 }
     }
 
-    /// The image as it is at one moment: if anything was written meanwhile, it is copied again.
+    /// Copies the image at one moment: if anything was written meanwhile, it is copied again.
     fn copy(&self) -> PathBuf {
         let copy = self.folder.path().join("copy");
         for _ in 0..100 {
@@ -195,7 +196,7 @@ impl Disk {
         panic!("the image changes all the time");
     }
 
-    /// How often something was written to the image.
+    /// Returns the number of writes to the image.
     fn writes(&self) -> String {
         let mounts = fs::read_to_string("/proc/self/mounts").expect("what is mounted");
         let (path, mut lines) = (self.path(), mounts.lines());
@@ -217,7 +218,7 @@ impl Drop for Disk {
     }
 }
 
-/// The machine was off for an hour: no git that had something locked is alive.
+/// The machine was off for an hour: no git that held a lock is alive.
 fn age_locks(folder: &Path) {
     let then = SystemTime::now() - Duration::from_hours(1);
     for entry in fs::read_dir(folder).expect("a folder of git") {
@@ -231,7 +232,7 @@ fn age_locks(folder: &Path) {
     }
 }
 
-/// Chance that is the same each time.
+/// Reproducible random numbers.
 struct Dice(u64);
 
 impl Dice {

@@ -1,5 +1,6 @@
-//! What a search with real commands promises of its candidates: which are let through and which are not, how often each is
-//! tried, and what is kept of them. Agents and sweep are scripts; an idea says what becomes of it.
+//! Promises of a search about its candidates, with real commands: which pass the gate, how often
+//! each is tried, and what is kept of them. Agents and sweep are scripts; the idea selects their
+//! behaviour.
 
 #![cfg(test)]
 #![cfg(unix)]
@@ -11,7 +12,7 @@ use treebeam_testkit::program::{RUN, Site};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 
-/// Has the ideas that the file names, and does what they say.
+/// Agent that proposes the ideas in a file, and implements them.
 const AGENT: &str = r#"prompt=$(cat)
 if [ "$TREEBEAM_ROLE" = ideas ]; then
     for mode in $(cat MODES); do
@@ -27,7 +28,8 @@ idle) printf '%s\n' '--- a/notes.txt' '+++ b/notes.txt' '@@ -1 +1 @@' '-a note' 
 esac
 "#;
 
-/// Measures `model.txt`. What is there beside the repository tells a first try from a second.
+/// Sweep that measures `model.txt`. Files beside the repository distinguish a first try from a
+/// second.
 const SWEEP: &str = r#"mode=$(cat model.txt)
 value=10 seed=7
 case $mode in
@@ -44,7 +46,7 @@ esac
 } > "$AGENTIC_RESULTS_CSV"
 "#;
 
-/// A repository in which these would be tried.
+/// Creates a repository in which ideas of these modes would be tried.
 fn site(modes: &str) -> Site {
     let site = Site::new(BINARY);
     let beside = site.repo.beside("");
@@ -71,7 +73,7 @@ fn site(modes: &str) -> Site {
     site
 }
 
-/// A run of one depth in which these are tried, all at once.
+/// Makes a run of one depth in which ideas of these modes are tried, all at once.
 fn run(modes: &str, flags: &[&str]) -> Site {
     let site = site(modes);
     let count = modes.split(' ').count().to_string();
@@ -82,7 +84,7 @@ fn run(modes: &str, flags: &[&str]) -> Site {
     site
 }
 
-/// The eval of a mode, and its id.
+/// Returns the eval of a mode, and its id.
 fn eval(site: &Site, mode: &str) -> (String, Value) {
     let manifest = site.manifest();
     let evals = manifest["evaluations"].as_object().expect("evals");
@@ -95,7 +97,7 @@ fn eval(site: &Site, mode: &str) -> (String, Value) {
     (id.clone(), eval.clone())
 }
 
-/// How an eval ended: at which attempt, and why.
+/// Returns the last attempt of an eval, and the reason of its end.
 fn fate(site: &Site, mode: &str) -> (u64, String) {
     let (_, eval) = eval(site, mode);
     let reason = eval["decision"]["promotion_reason"].as_str().expect("a reason");
@@ -135,7 +137,7 @@ fn each_candidate_ends_as_it_must() {
     assert_eq!((nodes, site.names("cand")), (2, Vec::new()), "the best is a node, nothing is left");
 }
 
-/// The evals that still have a worktree, a ref, or the raw output of their sweep.
+/// Returns the evals that still have a worktree, a ref, or the raw output of their sweep.
 fn kept(site: &Site) -> [BTreeSet<String>; 3] {
     let refs = site.refs();
     let of_candidate = |line: &str| line.rsplit_once("/e").map(|(_, id)| id.to_owned());
@@ -185,7 +187,8 @@ fn what_failed_where_nothing_was_promoted_can_be_tried_again() {
     let _ = site.call(&["run", "--replay", RUN]).exits(1).says(["work of it was done again"]);
 }
 
-/// Where no sweep came to its end, that is hardly the fault of all candidates: nobody is asked for others.
+/// If no sweep succeeds, that is hardly the fault of all candidates: the coder is not asked for
+/// others.
 #[test]
 fn candidates_are_swept_again_as_they_are_where_nothing_was_measured() {
     let site = site("flaky fails");

@@ -1,4 +1,5 @@
-//! Prompts as files, with the real program: they are written out, used, kept, and complained of before anything is asked.
+//! Prompt files with the real program: they are written, used, recorded, and checked before any
+//! agent is called.
 
 #![cfg(test)]
 
@@ -32,7 +33,8 @@ fn the_built_in_prompts_are_written_out_and_load() {
         assert!(text.contains(&format!("\n{role} = \"{}\"\n", prompt(role))), "{text}");
         assert!(read(&site, &prompt(role)).contains("{{answer}}"), "{role}");
     }
-    // They are the user's own from now on, and neither they nor the configuration make the working tree dirty.
+    // The prompt files belong to the user from now on, and neither they nor the configuration make
+    // the working tree dirty.
     let _ = site.call(&["config"]).exits(0);
     let args = ["run", "--dry-run", "--run-id", RUN, "--ideas-per-node=1", "--max-depth=1"];
     let _ = site.call(&args).exits(0);
@@ -84,17 +86,18 @@ fn a_wrong_placeholder_is_found_before_anything_is_asked() {
     assert!(!site.repo.path().join(".treebeam/runs").exists(), "no run was begun");
     let doctor = site.call(&["doctor"]).exits(4);
     assert!(doctor.stdout.contains("there is no placeholder `{{plann}}`"), "{}", doctor.stdout);
-    // Who only reads a run is not kept from it.
+    // Commands that only read a run still work.
     let _ = site.call(&["list"]).exits(0);
 }
 
-/// A coder that keeps what it is told, and answers with a diff.
+/// A coder that keeps its prompt, and answers with a diff.
 #[cfg(unix)]
 const CODER: &str = "cat > \"$TREEBEAM_WORKTREE/../../heard-$TREEBEAM_ROUND\"; echo new > new.txt; printf '%s\\n' 'diff --git a/new.txt b/new.txt' 'new file mode 100644' '--- /dev/null' '+++ b/new.txt' '@@ -0,0 +1 @@' '+new'";
 #[cfg(unix)]
 const SWEEP: &str = "printf 'config_id,status,loss\\n0,ok,1\\n' > $AGENTIC_RESULTS_CSV";
 
-/// In the real world: what a user's template says is what an agent hears, with the repository, and is on record.
+/// In the real world: the user's template is in the agent's prompt, with the repository, and is on
+/// record.
 #[cfg(unix)]
 #[test]
 fn a_real_agent_hears_the_users_template() {
@@ -127,7 +130,7 @@ fn a_real_agent_hears_the_users_template() {
     assert!(first.contains("\"prompt\":\"my prompts/coder.md sha256 "), "{first}");
     assert!(first.contains("\"context\":\"outline, at most 60000 characters\""), "{first}");
 
-    // One that edits is told to, by the same template.
+    // An agent that edits is instructed so by the same template.
     config("context.coder = 'none'", "edits = 'in_place'");
     let _ = site.call(&["eval", "--idea", idea, "--run-id", "second"]).exits(0);
     let heard = run.with_file_name("second").join("heard-0");

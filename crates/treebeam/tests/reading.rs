@@ -1,4 +1,5 @@
-//! The commands that read a run: what they say, that they write nothing, and that a damaged or busy run does not stop them.
+//! The commands that read a run: their output, that they write nothing, and that they work on a
+//! damaged or busy run.
 
 #![cfg(test)]
 
@@ -19,7 +20,7 @@ fn site() -> Site {
     site
 }
 
-/// What was said, with what differs from one machine and night to the next replaced.
+/// Returns the output, with what differs between machines and times replaced.
 fn shown(site: &Site, said: &Said) -> String {
     let exit = said.code.map_or("none".to_owned(), |code| code.to_string());
     let text = format!("exit {exit}\n--- stdout\n{}--- stderr\n{}", said.stdout, said.stderr);
@@ -68,7 +69,7 @@ fn what_they_say() {
     snapshot!("diff_root", call(&["diff", RUN, "n0003", "--root"]));
     snapshot!("diff_never_applied", call(&["diff", "e0003"]));
     snapshot!("diff_of_the_root", call(&["diff", "n0000"]));
-    // Cleanup goes on beside the evals: when its lines come is nobody's promise.
+    // Cleanup runs in parallel to the evals: the time of its lines is not fixed.
     let log = call(&["log"]);
     let log: String = log.split_inclusive('\n').filter(|line| !line.contains("removed")).collect();
     snapshot!("log", log);

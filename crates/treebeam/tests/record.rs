@@ -1,5 +1,6 @@
-//! Files of a run that are no files, and a journal that is damaged under a running program: no command waits, none reads
-//! without end, the other runs are still listed, and nothing that was recorded is lost without a word.
+//! Special files in the place of a run's files, and a journal that is damaged under a running
+//! program: no command blocks, none reads without end, the other runs are still listed, and no
+//! recorded event is lost silently.
 
 #![cfg(test)]
 #![cfg(unix)]
@@ -13,9 +14,9 @@ use treebeam_testkit::program::{RUN, Said, Site};
 use treebeam_testkit::repo::pipe;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
-/// No command that reads takes this long, however busy the machine is.
+/// Maximum time of a reading command, however busy the machine is.
 const LIMIT: Duration = Duration::from_secs(20);
-/// A run that is sound, beside the one that is not.
+/// Name of a sound run beside the damaged one.
 const OTHER: &str = "other";
 
 const SMALL: [&str; 5] =
@@ -38,7 +39,7 @@ const COMMANDS: [&[&str]; 13] = [
     &["validate", RUN],
 ];
 
-/// What is put in the place of a file.
+/// Special file in the place of a file.
 #[derive(Clone, Copy, Debug)]
 enum Trap {
     Pipe,
@@ -107,7 +108,7 @@ fn nothing_in_the_place_of_a_file_keeps_a_command_waiting() {
     let _ = site.call(&["validate", RUN]).exits(0);
 }
 
-/// A run that waits in the middle of its first patch, and what becomes of it when its journal was treated so.
+/// Holds a run in the middle of its first patch, changes its journal, and returns the outcome.
 fn disturbed(treat: impl FnOnce(&Path)) -> (Site, Said) {
     let site = Site::new(BINARY);
     let git = HeldGit::new(&site);

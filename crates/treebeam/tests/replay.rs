@@ -1,5 +1,5 @@
-//! `treebeam run --replay`: a recorded run once more, with nobody asked, and what it says where that is not possible or the
-//! tree is not the same.
+//! `treebeam run --replay`: repeats a recorded run without calling an agent, and its messages where
+//! that is not possible or the tree differs.
 
 #![cfg(test)]
 #![cfg(unix)]
@@ -9,7 +9,8 @@ use treebeam_testkit::program::{RUN, Site};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 
-/// Answers in both roles, and leaves a mark beside the repository for each question. No two answers are the same.
+/// Agent for both roles that counts its questions beside the repository. No two answers are the
+/// same.
 const AGENT: &str = r#"import os, random, re, sys
 prompt = sys.stdin.read()
 open(sys.argv[1], "a").write("x")
@@ -22,7 +23,7 @@ else:
     print(f"--- a/gain.txt\n+++ b/gain.txt\n@@ -1 +1 @@\n-{here}\n+{here + more}")
 "#;
 
-/// What is beside the repository counts too, as a machine's mood may.
+/// Sweep that depends on a file beside the repository too, as on the state of a machine.
 const SWEEP: &str = r#"import os, sys
 gain = float(open("gain.txt").read())
 if os.path.exists(sys.argv[1]):
@@ -62,7 +63,7 @@ fn site() -> Site {
     site
 }
 
-/// How many questions were asked so far.
+/// Returns the number of questions so far.
 fn asked(site: &Site) -> u64 {
     fs::metadata(site.repo.beside("asked")).map_or(0, |found| found.len())
 }
@@ -85,7 +86,7 @@ fn a_recorded_run_ends_in_the_same_tree_and_nobody_is_asked() {
     let (before, after) = (of(RUN), of("again"));
     assert_eq!(before["idea"], after["idea"]);
     let _ = site.call(&["validate", "again"]).exits(0);
-    // What was replayed has a record of its own, which can be replayed.
+    // A replay has a record of its own, which can be replayed.
     let said = site.call(&["run", "--replay", "again", "--run-id", "third", "--quiet"]).exits(0);
     assert!(said.stderr.contains("the tree is that of run again"), "{}", said.stderr);
     assert_eq!(asked(&site), questions);
@@ -139,7 +140,7 @@ fn without_the_record_nothing_goes_on_and_nothing_is_lost() {
     assert_eq!(asked(&site), questions, "nobody was asked");
 }
 
-/// Whoever tries again is told what the sweep printed, which is not the same the second time.
+/// A retry's prompt contains the sweep's output, which differs the second time.
 #[test]
 fn a_run_in_which_evals_were_tried_again_by_themselves_is_replayed() {
     let site = site();
@@ -166,13 +167,13 @@ fn a_tree_that_is_another_one_is_said() {
     let flat = site.call(&["run", "--replay", "flat", "--run-id", "a", "--quiet"]).exits(1);
     assert!(flat.stderr.contains("the tree is not that of run flat: e0"), "{}", flat.stderr);
     assert!(flat.stderr.contains(", gain +"), "a gain is called gain: {}", flat.stderr);
-    // Deeper, somebody would have been told of the results.
+    // At a greater depth, prompts would contain the results.
     let deep = site.call(&["run", "--replay", RUN, "--run-id", "b", "--quiet"]).exits(4);
     assert!(deep.stderr.contains("was another question"), "{}", deep.stderr);
     assert_eq!(asked(&site), questions, "nobody was asked");
 }
 
-/// However the settings stand by now.
+/// Refused whatever the present settings are.
 #[test]
 fn one_whose_evals_were_tried_again_is_refused() {
     let site = site();

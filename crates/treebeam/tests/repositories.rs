@@ -1,4 +1,5 @@
-//! Whatever repository the program is called in, it works there, or says why not; and it never touches what is the user's.
+//! The program works in every kind of repository, or explains why not; and it never changes the
+//! user's files.
 
 #![cfg(test)]
 
@@ -385,7 +386,8 @@ fn a_run_that_somebody_runs_is_locked() {
     for reading in ["status", "validate", "report"] {
         let _ = site.call(&[reading, RUN]).exits(0);
     }
-    // Not only dropped: a child that another test is starting may have the file open, too.
+    // Dropping the lock is not enough: a child that another test is starting may have the file
+    // open, too.
     lock.unlock().expect("to unlock");
     site.resume(&["--max-depth=2"]);
 }

@@ -1,4 +1,4 @@
-//! What a run says of what went wrong, line by line while it goes on and when it ends: what it really was, and what to do.
+//! Messages of a run about failures, during the run and at its end: the real cause, and what to do.
 
 #![cfg(test)]
 #![cfg(unix)]
@@ -30,14 +30,14 @@ with open(os.environ["AGENTIC_RESULTS_CSV"], "w") as out:
     out.write("config_id,status,gain\n0,ok,1\n1,ok,2\n")
 "#;
 
-/// The coder's answer that adds a file.
+/// Returns a coder's answer that adds a file.
 fn adds(file: &str) -> String {
     format!(
         "diff --git a/{file} b/{file}\nnew file mode 100644\n--- /dev/null\n+++ b/{file}\n@@ -0,0 +1 @@\n+a line\n"
     )
 }
 
-/// A repository with a crew whose only idea adds this file.
+/// Creates a repository with agents whose only idea adds this file.
 fn site(file: &str) -> Site {
     let site = Site::new(BINARY);
     let diff = adds(file);
@@ -109,7 +109,7 @@ fn a_new_file_that_is_too_large_goes_back_to_the_coder() {
     assert!(prompt.contains("a new file may have 1 KiB (`max_new_file_kib`)"), "{prompt}");
 }
 
-/// Nobody waits for it again and again, and it is not told for each ref.
+/// The lock is waited for only once, and not reported for each ref.
 #[test]
 fn a_lock_of_the_packed_refs_costs_one_wait_and_one_message() {
     let site = Site::new(BINARY);
@@ -148,7 +148,7 @@ fn a_sweep_that_fails_says_why_on_its_line() {
     assert_eq!(error["message"], "the sweep exited 1:\nlooking\nValueError: no prices");
 }
 
-/// What was said last is what went wrong, and no view cuts it off.
+/// The last line of output is the cause, and every view shows it.
 #[test]
 fn every_view_of_a_failure_has_its_last_line() {
     let site = site("broken");

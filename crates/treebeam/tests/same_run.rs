@@ -1,4 +1,5 @@
-//! The same run ends the same: one eval at a time or several, here or at another path, once or again, killed or not.
+//! A run ends the same with one or several parallel evals, here or at another path, once or again,
+//! killed or not.
 
 #![cfg(test)]
 
@@ -64,7 +65,8 @@ fn the_path_of_the_repository_does_not_matter() {
     }
 }
 
-/// A run that is killed after this long, again and again, until it is through; and how often that was.
+/// Makes a run that is killed after this time, again and again, until it ends; returns the number
+/// of kills.
 fn killed(after: Duration, parallel: &str) -> (Site, u32) {
     let site = Site::new(BINARY);
     let start = ["run", "--dry-run", "--run-id", RUN, "--max-parallel-evals", parallel];

@@ -1,4 +1,5 @@
-//! The schemas against what the program really writes and prints: everything fits, and nothing is left undescribed.
+//! The schemas against the program's real files and output: everything fits, and every field is
+//! described.
 
 #![cfg(test)]
 
@@ -14,7 +15,7 @@ fn schema(site: &Site, name: &str) -> Value {
     serde_json::from_str(&text).expect("a schema in JSON")
 }
 
-/// Refuses fields that the schema does not describe, which a reader would pass over.
+/// Makes the schema refuse fields that it does not describe, which a reader would ignore.
 fn close(schema: &mut Value) {
     if let Value::Array(parts) = schema {
         parts.iter_mut().for_each(close);
@@ -27,7 +28,7 @@ fn close(schema: &mut Value) {
     }
 }
 
-/// What does not fit, the first few of it.
+/// Returns the first few misfits of a document.
 fn misfits(schema: &Value, document: &Value) -> Vec<String> {
     let validator = jsonschema::validator_for(schema).expect("a schema");
     let say = |error: jsonschema::ValidationError<'_>| {
@@ -65,7 +66,7 @@ fn status<'a>(manifest: &'a Value, eval: &str) -> &'a str {
     manifest["evaluations"][eval]["status"].as_str().unwrap_or_default()
 }
 
-/// Everything that can be read of a run.
+/// Checks all files and outputs of a run.
 fn all_fits(site: &Site) {
     let manifest = site.manifest();
     fits(site, "manifest", std::slice::from_ref(&manifest));
@@ -172,16 +173,17 @@ fn a_run_that_is_steered_fits_too() {
     all_fits(&site);
 }
 
-/// Commands that need a run which somebody is at: see the test above.
+/// Commands that need a running process: see the test above.
 const STEERING: [&str; 4] = ["pause", "unpause", "stop", "idea"];
 
-/// What takes its time is held against its schemas in a test of its own.
+/// Slow commands, which have tests of their own for their schemas.
 const ELSEWHERE: [&str; 2] = ["demo", "serve"];
 
-/// What is for people alone, and says so to a program.
+/// Commands that are for people alone, and refuse `--json`.
 const FOR_PEOPLE: [&str; 1] = ["watch"];
 
-/// A command, a way to call it, and the schema of what it prints then; `journal` stands for events and an end.
+/// A command, a way to call it, and the schema of what it prints then; `journal` stands for events
+/// and an end.
 const DOCUMENTS: [(&str, &[&str], &str); 23] = [
     (
         "run",
@@ -212,7 +214,7 @@ const DOCUMENTS: [(&str, &[&str], &str); 23] = [
     ("schema", &["schema"], "schema"),
 ];
 
-/// An idea, somebody who implements it, and how it is measured.
+/// An idea, an agent that implements it, and how it is measured.
 const EVAL: [(&str, &str); 3] = [
     (
         "eval.toml",
@@ -232,7 +234,7 @@ fn commands(site: &Site) -> Vec<String> {
     let help = site.call(&["--help"]).exits(0).stdout;
     let names = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     let names = names.take_while(|line| !line.is_empty());
-    // What goes over the end of a line is indented further.
+    // Continuation lines are indented further.
     let names = names.filter(|line| !line.starts_with("   "));
     let names = names.filter_map(|line| line.split_whitespace().next()).map(str::to_owned);
     names.filter(|name| name != "help").collect()
@@ -295,7 +297,7 @@ fn a_run_with_real_agents_fits_too() {
     }
 }
 
-/// What an event must be.
+/// Returns the schema of an event.
 fn event_schema(site: &Site) -> Value {
     let mut journal = schema(site, "journal");
     journal["$ref"] = "#/$defs/event".into();
@@ -328,7 +330,7 @@ fn every_kind_of_event_fits() {
     assert_eq!(seen, described, "kinds of events");
 }
 
-/// The manifest of the story that the store's tests tell: agents were paid in it.
+/// The manifest of the story in the store's tests: it contains paid calls.
 #[test]
 fn a_run_that_was_paid_for_fits() {
     let site = Site::new(BINARY);

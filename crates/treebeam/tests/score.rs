@@ -1,4 +1,4 @@
-//! `treebeam score`: what it shows, what it refuses, and that it needs nothing but the two files.
+//! `treebeam score`: its output, its errors, and that it needs nothing but the two files.
 
 #![cfg(test)]
 
@@ -184,7 +184,7 @@ fn the_documented_table_is_what_the_program_says() {
     );
 }
 
-/// The columns that counted and the primary.
+/// Returns the columns that counted, and the primary.
 #[track_caller]
 fn used(said: Said) -> String {
     let document = document(&said.exits(0));

@@ -1,4 +1,5 @@
-//! Settings from file, environment and flags in the real program: what `config` shows, and what a resume makes of them.
+//! Settings from file, environment and flags in the real program: the output of `config`, and their
+//! effect on a resume.
 
 #![cfg(test)]
 
@@ -196,7 +197,7 @@ fn a_damaged_env_file_is_named_by_line_without_its_value() {
         site.call(&["config", "--config", "conf/c.toml"]).exits(2).says(["`conf/.env`, line 1: "]);
 }
 
-/// The command behind one of these words, without the program's name.
+/// Returns the command after one of these texts, without the program's name.
 #[track_caller]
 fn command(text: &str, before: &str) -> Vec<String> {
     let line = text.lines().find_map(|line| Some(line.split_once(before)?.1));
@@ -204,7 +205,8 @@ fn command(text: &str, before: &str) -> Vec<String> {
     line.trim_end_matches('`').split(' ').map(str::to_owned).collect()
 }
 
-/// What a run was begun with is what goes on, whatever the file says: a bare `resume` would be refused, or go further.
+/// The command keeps the run's settings, whatever the file says: a bare `resume` would be refused,
+/// or go further.
 #[test]
 fn the_command_that_goes_on_keeps_a_run_as_it_is() {
     let site = Site::new(BINARY);
@@ -243,7 +245,7 @@ fn the_command_that_goes_on_keeps_a_run_as_it_is() {
     let status = site.call(&["status", &run]).exits(0).stdout;
     assert_eq!(command(&status, "go on       treebeam "), ["resume", RUN]);
     write(&site, "treebeam.toml", file);
-    // From elsewhere, the folder is named, too.
+    // From another folder, the command names the folder, too.
     let (top, name) = (site.repo.path(), site.repo.path().file_name().expect("a name"));
     let name = name.to_str().expect("UTF-8");
     let above = site.call_in(top.parent().expect("a folder"), &["-C", name, "status"]).exits(0);

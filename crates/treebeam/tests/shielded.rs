@@ -1,5 +1,6 @@
-//! `treebeam serve` and `treebeam job` as another process of the same user sees them: it can read neither their memory nor their
-//! environment. Everything here runs without capabilities, because an administrator can look into any process.
+//! `treebeam serve` and `treebeam job` are shielded from other processes of the same user, which
+//! can read neither their memory nor their environment. Everything here runs without capabilities,
+//! because an administrator can inspect any process.
 
 #![cfg(test)]
 #![cfg(target_os = "linux")]
@@ -19,13 +20,13 @@ const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 const LONG: Duration = Duration::from_mins(1);
 const NO_CAPABILITIES: [&str; 3] = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"];
 
-/// How a program is called without the capabilities that an administrator has.
+/// Returns the prefix that drops the capabilities of an administrator.
 fn plainly() -> &'static [&'static str] {
     let is_root = fs::metadata("/proc/self").expect("this process").uid() == 0;
     if is_root { &NO_CAPABILITIES } else { &["env"] }
 }
 
-/// Whether another process of this user can read the environment of a process.
+/// Returns true if another process of this user can read the environment of a process.
 fn is_readable(pid: u32) -> bool {
     let (first, rest) = plainly().split_first().expect("a program");
     let mut command = Command::new(first);
@@ -33,7 +34,7 @@ fn is_readable(pid: u32) -> bool {
     command.stdout(Stdio::null()).stderr(Stdio::null()).status().expect("it runs").success()
 }
 
-/// A program that is called without capabilities.
+/// Creates a site whose program is called without capabilities.
 fn plain_site() -> Site {
     let repo = Site::new(BINARY).repo;
     let program = repo.beside("plain-treebeam");

@@ -1,5 +1,5 @@
-//! `treebeam pause`, `unpause` and `stop` with real processes: whoever runs a run hears them in the middle of a step, and
-//! the run that was steered is the run that nobody steered.
+//! `treebeam pause`, `unpause` and `stop` with real processes: a running process acts on them in
+//! the middle of a step, and the steered run ends as the undisturbed one.
 
 #![cfg(test)]
 #![cfg(unix)]
@@ -31,7 +31,7 @@ const START: [&str; 9] = [
 const PATIENCE: Duration = Duration::from_mins(1);
 const GOES_ON: &str = "hint: `treebeam resume t";
 
-/// The run that nobody steered.
+/// Makes the undisturbed run.
 fn whole() -> Site {
     let site = Site::new(BINARY);
     let _ = site.call(&START).exits(0);
@@ -39,7 +39,7 @@ fn whole() -> Site {
     site
 }
 
-/// A run that a process is at, which waits for git.
+/// Starts a run that is blocked in git.
 fn held() -> (Site, HeldGit, Call) {
     let site = Site::new(BINARY);
     let git = HeldGit::new(&site);
@@ -74,7 +74,7 @@ fn count(site: &Site, kind: &str) -> usize {
     site.events().iter().filter(|event| event["type"] == kind).count()
 }
 
-/// What was asked for, each time, and whether a message did.
+/// Returns the recorded requests, and whether each came by a message.
 fn asked(site: &Site) -> Vec<(String, bool)> {
     let events = site.events().into_iter().filter(|event| event["type"] == "asked");
     let wish = |event: &Value| event["wish"].as_str().expect("a wish").to_owned();
@@ -93,7 +93,7 @@ fn tell(site: &Site, command: &str) -> Value {
     document
 }
 
-/// A message as the user's own `treebeam` writes it, under this name.
+/// Writes a message as the user's own `treebeam` does, under this name.
 fn letter(site: &Site, name: &str, wish: UserRequest, epoch: u64) {
     let home = site.repo.home().into_os_string();
     let state = UserState::find_from_variables(|name| (name == "HOME").then(|| home.clone()));
@@ -104,7 +104,7 @@ fn letter(site: &Site, name: &str, wish: UserRequest, epoch: u64) {
     write_file(site, name, &bytes.expect("a message"));
 }
 
-/// A message of this kind that only knows the run's folder.
+/// Writes a message of this kind without the user's secret.
 fn forged(site: &Site, name: &str, kind: &str) {
     let letter = json!({
         "message_version": 1, "at": "2026-01-31T22:00:00Z", "kind": kind, "to_epoch": 1
@@ -136,7 +136,7 @@ fn a_paused_run_starts_nothing_and_goes_on_as_if_nothing_had_been() {
     assert_eq!(list["runs"][0]["state"], "paused");
     let log = site.call(&["log", RUN]).exits(0).stdout;
     assert!(log.contains("run     paused by the user"), "{log}");
-    // A process that did not keep to it would have submitted a sweep by now.
+    // A process that ignored the pause would have submitted a sweep by now.
     thread::sleep(Duration::from_millis(1500));
     assert!(call.goes_on() && site.path("run.lock.json").is_file());
     assert_eq!(count(&site, "sweep_submitted"), 1, "that of the root");
@@ -277,7 +277,7 @@ fn a_message_that_a_killed_process_left_means_nothing_to_the_next() {
     assert_eq!(asked(&site), was(&[("pause", true), ("unpause", false)]));
 }
 
-/// A candidate can write into the run's folder, and does not have the user's secret.
+/// A candidate can write into the run's folder, but does not have the user's secret.
 #[test]
 fn a_message_without_the_users_secret_is_set_aside_and_the_users_own_is_heard() {
     let whole = whole();
@@ -286,12 +286,12 @@ fn a_message_without_the_users_secret_is_set_aside_and_the_users_own_is_heard() 
     await_that("it is set aside", || messages(&site).is_empty());
     assert_eq!(tell(&site, "pause")["outcome"], "taken");
     assert_eq!(tell(&site, "unpause")["outcome"], "taken");
-    // A user with another home folder is another one.
+    // Another home folder counts as another user.
     let other = site.repo.variables().into_iter();
     let other = other.chain([("XDG_STATE_HOME".into(), site.repo.beside("other").into())]);
     let said = site.call_with(site.repo.path(), other.collect(), &["stop", RUN]).exits(1);
     let _ = said.says(["run `t` was not told to stop: it does not carry this user's secret"]);
-    // Nor is it written into the repository, and where there is no place for it, nothing is said.
+    // The secret is not written into the repository; without a place for it, no message is sent.
     for (name, value) in [("XDG_STATE_HOME", site.repo.path().join("state")), ("HOME", "".into())] {
         let mut variables = site.repo.variables();
         variables.retain(|(known, _)| known != name);
@@ -350,7 +350,7 @@ fn a_process_that_does_not_listen_is_named_and_one_elsewhere_counts() {
     assert_eq!(messages(&site).len(), 1);
     drop(call);
     git.let_go();
-    // Its note, as if it were on another machine that shares the disk.
+    // Its lock note, as if it were on another machine that shares the disk.
     let mut note: Value = serde_json::from_str(&site.text("run.lock.json")).expect("a note");
     note["hostname"] = "box".into();
     note["boot_id"] = "another".into();

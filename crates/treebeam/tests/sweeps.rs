@@ -1,5 +1,6 @@
-//! Real changes with the results of their real sweeps, through the real program: agents that are scripts make each change,
-//! the "sweep" looks up what it measured. What comes out is what was recorded of these changes elsewhere.
+//! Real changes with the results of their real sweeps, through the real program: scripted agents
+//! make each change, and the "sweep" looks up its results. The outcome equals the one recorded
+//! elsewhere.
 
 #![cfg(test)]
 #![cfg(unix)]
@@ -13,10 +14,12 @@ use treebeam_testkit::program::{RUN, Site};
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 const SWEEPS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../core/tests/oracle/sweeps");
 
-/// Where the gate is stricter than the one that is on record: no effect, or an invariant column that differs.
+/// Changes where the gate is stricter than the recorded one: no effect, or an invariant column that
+/// differs.
 const STRICTER: [&str; 5] = ["011", "044", "045", "051", "053"];
 
-/// Answers in every role. Which change is meant stands in the idea; which one the worktree has, in its only file.
+/// Agent for every role. The idea names the change; the worktree's only file has the change made
+/// before.
 const AGENT: &str = r#"import os, re, sys
 prompt = sys.stdin.read()
 here = open("change.txt").read().strip()
@@ -30,7 +33,7 @@ else:
     print(f"--- a/change.txt\n+++ b/change.txt\n@@ -1 +1 @@\n-{here}\n+{change}")
 "#;
 
-/// Leaves what the sweep of this change left, and ends as it ended.
+/// Sweep that copies the recorded results of this change, and its exit code.
 const SWEEP: &str = r#"import os, shutil, sys
 change = open("change.txt").read().strip()
 codes = dict(line.split() for line in open("CODES"))
@@ -50,7 +53,7 @@ fn id(decision: &Value) -> &str {
     decision["id"].as_str().expect("an id")
 }
 
-/// How a sweep ended; one that hung is cut off elsewhere.
+/// Returns the exit code of a sweep; one that hung is ended elsewhere.
 fn code(decision: &Value) -> i64 {
     decision["exit_code"].as_i64().unwrap_or(1)
 }
@@ -84,7 +87,7 @@ fn site(change: &str, ideas: &str) -> Site {
     site
 }
 
-/// The evals of all changes on one parent, by change.
+/// Returns the evals of all changes on one parent, by change.
 fn evals(parent: &str, changes: &[&Value]) -> BTreeMap<String, Value> {
     let site = site(parent, "");
     let ideas: String = changes
@@ -121,7 +124,7 @@ fn evals(parent: &str, changes: &[&Value]) -> BTreeMap<String, Value> {
     evals.map(|eval| (change(eval), eval.clone())).collect()
 }
 
-/// Two comparisons, figure by figure.
+/// Compares two comparisons, figure by figure.
 fn compare(change: &str, found: &Value, recorded: &Value) {
     let [found_is, recorded_is] = [found, recorded].map(|it| &it["recommendation"]);
     for field in ["should_explore", "grade", "negative_signals", "reasons"] {
@@ -190,7 +193,7 @@ fn every_change_is_measured_and_judged_as_on_record() {
     assert_eq!(checked, 35);
 }
 
-/// What is tried on the root; `041` is left out: it cheats, and would win. On every other node, what was tried on it.
+/// Returns the ideas to try on each node; on the root without `041`, which cheats, and would win.
 fn ideas() -> String {
     let of_root = ["001_drop_delta_chase", "002", "003", "005", "006", "011", "014"];
     let listed = |change: &str| of_root.iter().any(|number| change.starts_with(number));

@@ -1,5 +1,5 @@
-//! The provider `tuner` with the real program: what it says it finds, the ideas that it proposes, the diffs that it makes,
-//! what it leaves alone, and what it refuses.
+//! The provider `tuner` with the real program: its reported findings, its ideas, its diffs, the
+//! files that it leaves alone, and its refusals.
 
 #![cfg(test)]
 

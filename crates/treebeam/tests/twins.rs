@@ -1,4 +1,5 @@
-//! Two ideas that lead to the same files in another order, by the real program: one sweep, one place, and words for it.
+//! Two ideas that lead to the same files in another order, by the real program: one sweep, one
+//! place, and a message.
 
 #![cfg(test)]
 #![cfg(unix)]
@@ -9,7 +10,7 @@ use treebeam_testkit::program::{RUN, Site};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 
-/// Proposes each part that is not there yet, and makes the one that the idea names.
+/// Agent that proposes each missing part, and adds the one that the idea names.
 const AGENT: &str = r#"prompt=$(cat)
 if [ "$TREEBEAM_ROLE" = ideas ]; then
     for part in a b; do
@@ -23,7 +24,7 @@ printf '%s\n' "diff --git a/$part b/$part" 'new file mode 100644' '--- /dev/null
     '@@ -0,0 +1 @@' '+here'
 "#;
 
-/// Each part makes it better. Each sweep is counted beside the repository.
+/// Sweep in which each part improves the score, and which logs its calls beside the repository.
 const SWEEP: &str = r#"echo "$TREEBEAM_EVAL" >> "$1/swept"
 value=10
 [ -e a ] && value=$((value + 2))

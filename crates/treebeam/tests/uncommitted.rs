@@ -1,5 +1,5 @@
-//! What a resume takes from a configuration that is not committed: a candidate can write such a file, and what it names would
-//! be run with the user's rights. Agents and sweep are scripts; the run is one idea on one node.
+//! Resume with an uncommitted configuration: a candidate can write such a file, and its commands
+//! would run with the user's rights. Agents and sweep are scripts; the run is one idea on one node.
 
 #![cfg(test)]
 #![cfg(unix)]
@@ -34,7 +34,7 @@ fn agents(coder: &str) -> String {
 }
 
 const CODER: &str = "command = ['sh', 'agent.sh']";
-/// A command as a candidate might put it there.
+/// Returns a command as an attacking candidate might configure it.
 fn evil_command(site: &Site) -> String {
     format!("command = ['sh', '-c', 'touch {}; exec sh agent.sh']", evil(site).display())
 }
@@ -60,7 +60,7 @@ fn deeper(site: &Site, more: &[&str]) -> Said {
     site.call(&[&["resume", RUN, "--quiet", "--ideas-per-node=1", "--max-depth=2"], more].concat())
 }
 
-/// What the evil command leaves behind, beside the repository.
+/// Returns the file that the evil command leaves behind, beside the repository.
 fn evil(site: &Site) -> PathBuf {
     site.repo.beside("evil")
 }
@@ -82,7 +82,7 @@ fn a_resume_does_not_run_a_command_that_an_uncommitted_file_has_changed() {
     }
     assert_eq!(site.text("journal.jsonl"), journal);
     assert!(!evil(&site).exists());
-    // All keys are named at once, and what is a number or a switch is not among them.
+    // All naming keys are listed at once, without numbers and switches.
     let other = "edits = 'diff'\ntimeout_sec = 9\napi_key_env = 'PATH'\ncommand = ['./x']";
     configure(&site, &agents(other));
     let said = deeper(&site, &[]).exits(2);
@@ -94,11 +94,11 @@ fn a_resume_does_not_run_a_command_that_an_uncommitted_file_has_changed() {
     let said = deeper(&site, &["--accept-config"]).exits(0);
     let _ = said.says(["is not committed as it is, and this run takes from it", &told]);
     assert!(evil(&site).exists());
-    // It is on record now.
+    // The accepted value is on record now.
     let _ = site.call(&["resume", RUN, "--ideas-per-node=1"]).exits(0);
 }
 
-/// Nobody is asked by it, but its configuration may name agents, and is rarely committed.
+/// A baseline calls no agent, but its configuration may name agents, and is rarely committed.
 #[test]
 fn a_baseline_that_did_not_end_goes_on_with_the_configuration_that_it_began_with() {
     let site = Site::new(BINARY);
@@ -124,19 +124,19 @@ fn what_is_committed_outside_of_the_repository_or_said_by_the_user_is_taken() {
     let other = |site: &Site, number: u32| {
         configure(site, &agents(&format!("command = ['sh', 'agent.sh', '{number}']")));
     };
-    // A variable is over the file, whatever the file says.
+    // A variable takes precedence over the file.
     other(&site, 1);
     let variable: OsString = "{ provider = 'command', command = ['sh', 'agent.sh', '2'] }".into();
     let variables = site.repo.variables().into_iter();
     let variables = variables.chain([("TREEBEAM_AGENTS_CODER".into(), variable)]).collect();
     let resume = ["resume", RUN, "--ideas-per-node=1"];
     let _ = site.call_with(site.repo.path(), variables, &resume).exits(0);
-    // Outside of the repository.
+    // A file outside of the repository is trusted.
     let outside = site.repo.beside("mine.toml");
     fs::rename(site.repo.path().join("treebeam.toml"), &outside).expect("a file");
     let named = format!("--config={}", outside.display());
     let _ = site.call(&[&resume[..], &[&named]].concat()).exits(0);
-    // A link to it from inside is not the same: it may lead elsewhere tomorrow.
+    // A link to it from inside is not: its target may change.
     other(&site, 3);
     fs::rename(site.repo.path().join("treebeam.toml"), &outside).expect("a file");
     std::os::unix::fs::symlink(&outside, site.repo.path().join("treebeam.toml")).expect("a link");

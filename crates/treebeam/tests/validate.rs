@@ -1,4 +1,4 @@
-//! `treebeam validate` finds what was spoiled, also where the sums were made to fit; and names it in its report.
+//! `treebeam validate` finds damage, also with adjusted checksums, and names it in its report.
 
 #![cfg(test)]
 
@@ -10,14 +10,15 @@ use treebeam_testkit::program::{RUN, Site};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 
-/// A sound run of two depths, cut short by its budget: it has promoted, passed, rejected, failed and untried ideas.
+/// A sound run of two depths, cut short by its budget: it has promoted, passed, rejected, failed
+/// and untried ideas.
 fn site() -> Site {
     let site = Site::new(BINARY);
     site.run(&["--quiet", "--ideas-per-node=5", "--beam-width=2", "--max-total-idea-evals=13"]);
     site
 }
 
-/// Validation must find all of this, and `report` must say so too.
+/// Asserts that validation finds all of this, and that `report` says so too.
 #[track_caller]
 fn finds(site: &Site, texts: &[&str]) {
     let said = site.call(&["validate", RUN]).exits(5);
@@ -32,7 +33,7 @@ fn finds(site: &Site, texts: &[&str]) {
     let _ = site.call(&["report", RUN]).exits(5);
 }
 
-/// With this file changed, validation must find all of this; the file is put back afterwards.
+/// Changes a file, asserts that validation finds all of this, and restores the file.
 #[track_caller]
 fn spoiled(site: &Site, name: &str, spoil: impl FnOnce(String) -> Option<String>, found: &[&str]) {
     let before = site.text(name);
@@ -50,7 +51,7 @@ fn spoiled(site: &Site, name: &str, spoil: impl FnOnce(String) -> Option<String>
 
 // ---- files
 
-/// The files that the record refers to, each with a word that must stand in the finding.
+/// Returns the files that the record refers to, each with a word that must be in the finding.
 fn referenced(site: &Site) -> Vec<String> {
     let mut names = vec!["artifacts/root.csv".to_owned(), "artifacts/e0001.csv".to_owned()];
     names.push("node_ideas/0000/prompt_context.txt".to_owned());
@@ -125,17 +126,17 @@ fn an_unreachable_commit_is_found() {
 
 // ---- the record
 
-/// A manifest with its checksum made to fit again.
+/// Adjusts the checksum of a manifest.
 fn summed_manifest(text: &str) -> String {
     let at = text.rfind("\"checksum\":\"").expect("a checksum");
     let body = &text[..at];
     format!("{body}\"checksum\":\"{}\"}}\n", Sha256::hash_bytes(body.as_bytes()))
 }
 
-/// How the digest of the line before begins in a line.
+/// Beginning of the previous line's digest in a line.
 const PREV: &str = "\"prev\":\"";
 
-/// A journal in which each line has a fitting sum again, and the digest of the line before it where it has one.
+/// Adjusts the checksums and chain digests of a journal.
 fn summed_journal(text: &str) -> String {
     let mut prev = Sha256::hash_bytes(b"").to_string();
     let mut summed = String::new();
@@ -171,7 +172,8 @@ fn edited(text: &str, after: &str, from: &str, to: &str) -> String {
 
 const DISAGREES: &str = "is not what the journal leads to";
 
-/// A manifest that was edited so, with a fitting checksum, is found out; by the journal, too.
+/// Asserts that an edit of the manifest, with a fitting checksum, is found; by comparison with the
+/// journal, too.
 #[track_caller]
 fn manifest_edited(site: &Site, edit: [&str; 3], found: &[&str]) {
     let [after, from, to] = edit;
@@ -179,7 +181,8 @@ fn manifest_edited(site: &Site, edit: [&str; 3], found: &[&str]) {
     spoiled(site, "manifest.json", spoil, &[found, &[DISAGREES]].concat());
 }
 
-/// A journal that was edited so, with fitting sums, is found out; also where there is no manifest to compare it with.
+/// Asserts that an edit of the journal, with fitting checksums, is found; also without a manifest
+/// to compare it with.
 #[track_caller]
 fn journal_edited(site: &Site, edit: [&str; 3], found: &[&str]) {
     let [after, from, to] = edit;
@@ -299,7 +302,7 @@ fn a_moved_run_directory_still_validates() {
 
 // ---- digests of what a step wrote
 
-/// The files of a folder of the run and below it, by their names in the run.
+/// Returns the files of a folder of the run and below it, by their names in the run.
 fn files_below(site: &Site, folder: &str) -> Vec<String> {
     let entries = fs::read_dir(site.path(folder)).expect("a folder");
     let names = entries.map(|entry| {
@@ -438,7 +441,7 @@ fn settings_that_no_longer_protect_are_found_where_all_sums_were_made_to_fit() {
     };
     edit("\"protect\":[]");
     finds(&site, &["the recorded `protect` lacks `treebeam.toml`, which is always protected"]);
-    // One that covers what candidates have changed was not the one that they were held to.
+    // A list that covers changes of candidates is not the one that they were checked with.
     edit(&now.replacen('[', "[\"treebeam_dry_run.txt\",", 1));
     finds(&site, &["its commit changes `treebeam_dry_run.txt`, which is protected"]);
     edit(&now);
@@ -447,7 +450,7 @@ fn settings_that_no_longer_protect_are_found_where_all_sums_were_made_to_fit() {
 
 // ---- the chain of the journal
 
-/// The journal with its last lines gone, and with no manifest that knows of them.
+/// Removes the last lines of the journal, and the manifests that contain them.
 fn cut(site: &Site, lines: usize) {
     for name in ["manifest.json", "manifest.json.prev"] {
         drop(fs::remove_file(site.path(name)));
@@ -467,7 +470,7 @@ fn a_journal_that_was_cut_at_a_line_end_is_found() {
     }
 }
 
-/// The journal with another time in its first line, and all sums made to fit.
+/// Changes the time in the journal's first line, and adjusts all checksums.
 fn rebuilt(mut text: String) -> String {
     let at = text.find("\"t\":\"20").expect("a time") + "\"t\":\"20".len();
     text.replace_range(at..=at, "1");
@@ -494,7 +497,8 @@ fn a_changed_line_breaks_the_chain_even_where_its_sum_fits() {
     spoiled(&site, "journal.jsonl", spoil, &["line 6: event 5 is not the line that event 6 names"]);
 }
 
-/// Its manifest is read from its last event on, and no other check reads what is before it.
+/// Opening the run reads the journal only after the manifest's last event, and no other check reads
+/// the lines before it.
 #[test]
 fn damage_in_a_journal_that_was_begun_after_a_manifest_is_found() {
     let site = site();
@@ -505,7 +509,7 @@ fn damage_in_a_journal_that_was_begun_after_a_manifest_is_found() {
     spoiled(&site, "journal.jsonl", spoil, &["line 1: the checksum does not fit"]);
 }
 
-/// The next stop writes the ref anew: after that nothing tells of it.
+/// The next stop writes the ref anew: after that the difference is lost.
 #[test]
 fn a_resume_says_that_its_journal_is_not_the_one_that_the_ref_names() {
     let site = site();

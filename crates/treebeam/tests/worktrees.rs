@@ -1,6 +1,6 @@
-//! The real program, killed while git makes a worktree: together with git, alone, or only git. Git stands still at a chosen
-//! file when it happens. The user's repository answers throughout, a resume waits for a git that lives on, and the run
-//! ends like one that was left in peace.
+//! The real program, killed while git makes a worktree: together with git, alone, or only git. Git
+//! is stopped at a chosen file when it happens. The user's repository works throughout, a resume
+//! waits for a git that survives, and the run ends like an undisturbed one.
 
 #![cfg(test)]
 #![cfg(unix)]
@@ -14,18 +14,18 @@ use treebeam_testkit::repo::{TempRepo, script};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 const SIZE: [&str; 4] = ["--ideas-per-node=5", "--max-depth=3", "--beam-width=2", "--quiet"];
-/// How many files a worktree has.
+/// Number of files in a worktree.
 const FILES: usize = 60;
 
-/// A git that passes everything on, but for the one call that fills a new worktree.
+/// A git that passes all calls on, except the one that fills a new worktree.
 const STAND_IN: &str = r#"#!/bin/sh
 PATH='{path}'
 case " $* " in *" read-tree "*) exec python3 '{bin}/fill.py' "$@";; esac
 exec git "$@"
 "#;
 
-/// Fills a worktree: each call has a number and, by it, a fate. `plan` says how many calls in a row end badly before one
-/// may end well, and which fates there are.
+/// Fills a worktree: each call has a number that selects its fate. `plan` sets how many calls in a
+/// row fail before one may succeed, and which fates there are.
 const FILL: &str = r#"
 import os, signal, subprocess, sys, time
 here, runner = os.path.dirname(os.path.abspath(__file__)), os.getppid()
@@ -83,7 +83,7 @@ if fate == "after":
 sys.exit(code)
 "#;
 
-/// The program with that git first on its path.
+/// A site with that git first on its path.
 struct Scene {
     site: Site,
     bin: PathBuf,
@@ -142,7 +142,7 @@ impl Scene {
         log.lines().map(str::to_owned).collect()
     }
 
-    /// How often this was done to a git, and how often in the middle of its work.
+    /// Returns how often a git had this fate, and how often in the middle of its work.
     fn done(&self, fate: &str) -> (usize, usize) {
         let begins = format!("{fate} ");
         let lines: Vec<_> = self.log().into_iter().filter(|l| l.starts_with(&begins)).collect();
@@ -150,7 +150,7 @@ impl Scene {
         (lines.len(), inside)
     }
 
-    /// The user's own git works, and sees whole worktrees only.
+    /// Asserts that the user's own git works, and sees complete worktrees only.
     fn must_answer(&self) {
         let git = |arguments: &[&str]| self.site.repo.git_in(self.site.repo.path(), arguments);
         for command in [&["worktree", "list"][..], &["status", "--short"], &["log", "-1"]] {
@@ -163,7 +163,7 @@ impl Scene {
         }
     }
 
-    /// The run is like one that was left in peace, and nothing else is there.
+    /// Asserts that the run is like an undisturbed one, without leftovers.
     fn must_have_ended_well(&self) {
         self.site.must_be_sound();
         let git = self.site.repo.path().join(".git");
@@ -187,7 +187,8 @@ fn must_be_whole(admin: &Path) {
     }
 }
 
-/// How many calls in a row end badly before one may end well. Not one less than the number of fates: one would always be spared.
+/// Number of calls in a row that fail before one may succeed. Not one less than the number of
+/// fates: one would always be spared.
 fn in_a_row() -> usize {
     if std::env::var_os("TREEBEAM_CAMPAIGN").is_some() { 20 } else { 6 }
 }
@@ -201,7 +202,7 @@ fn kills_while_git_makes_a_worktree_are_healed() {
         match said.code {
             Some(0) => break,
             None => died += 1,
-            // Only its git was killed, and it says so.
+            // Only its git was killed, and the message names that.
             Some(_) => drop(said.exits(1).says(["git read-tree", "killed by a signal"])),
         }
         scene.must_answer();
@@ -219,7 +220,8 @@ fn kills_while_git_makes_a_worktree_are_healed() {
     scene.must_have_ended_well();
 }
 
-/// No git began to fill a worktree while another was at it, whoever of them had lost its runner.
+/// Asserts that no git began to fill a worktree while another one did, whichever had lost its
+/// parent.
 fn one_at_a_time(log: &[String]) {
     let mut at_work: Option<&str> = None;
     for line in log {
@@ -230,7 +232,7 @@ fn one_at_a_time(log: &[String]) {
                 assert_eq!(at_work, None, "{number} began: {log:?}");
                 at_work = Some(number);
             }
-            // Killed with its runner: it says no more.
+            // Killed with its parent: it logs nothing more.
             "both" | "end" => at_work = None,
             _ => {}
         }
@@ -254,7 +256,8 @@ fn a_git_that_lives_on_is_waited_for() {
         }
         assert_eq!(begun(), before, "nobody works beside the git that is still at it");
         fs::write(scene.bin.join("go"), "").expect("a sign");
-        // The next git is spared; the one after it loses its runner, and goes on by the same sign.
+        // The next git is spared; the one after it loses its parent, and continues by the same
+        // file.
         let said = resumed.wait();
         assert_eq!(said.code, None, "{}", said.stderr);
         wait_for_end(&scene);

@@ -1,4 +1,4 @@
-//! `treebeam agents` and what belongs to it, as flags.
+//! Defines the flags of `treebeam agents`, and those about spending and conversations.
 
 use super::ConfigFlag;
 use crate::config::bounded_values::{AtOnce, LimitSetting, MemoryChars, Turns};

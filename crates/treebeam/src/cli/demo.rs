@@ -1,4 +1,4 @@
-//! The flags of `treebeam demo`.
+//! Defines the flags of `treebeam demo`.
 
 use clap::Args;
 use std::path::PathBuf;

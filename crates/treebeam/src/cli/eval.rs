@@ -1,4 +1,4 @@
-//! The flags of `treebeam eval` and `treebeam baseline`.
+//! Defines the flags of `treebeam eval` and `treebeam baseline`.
 
 use super::{ConfigFlag, SpendingFlags};
 use crate::config::bounded_values::{
@@ -46,12 +46,12 @@ pub(crate) struct EvalArgs {
 }
 
 impl EvalArgs {
-    /// What was said of settings, by key.
+    /// Returns the settings of the flags, by key.
     pub(crate) fn flag_settings(&self) -> Result<Vec<Value>, Error> {
         settings_from_flags(&self.new, self.sweep_config_limit)
     }
 
-    /// The same, as a resume is told it.
+    /// Returns the settings of the flags in the form that a resume takes, by key.
     pub(crate) fn resume_settings(&self) -> Result<Vec<Value>, Error> {
         let kept = self.keep_worktrees.then_some(true);
         let kept = json!({ "keep_rejected_worktrees": kept, "keep_failed_artifacts": kept });
@@ -82,7 +82,7 @@ pub(crate) struct BaselineArgs {
 }
 
 impl BaselineArgs {
-    /// What was said of settings, by key.
+    /// Returns the settings of the flags, by key.
     pub(crate) fn flag_settings(&self) -> Result<Vec<Value>, Error> {
         settings_from_flags(&self.new, self.sweep_config_limit)
     }

@@ -1,4 +1,4 @@
-//! The flags of `treebeam export`.
+//! Defines the flags of `treebeam export`.
 
 use clap::Args;
 

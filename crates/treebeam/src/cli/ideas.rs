@@ -1,4 +1,4 @@
-//! The flags of `treebeam ideas`.
+//! Defines the flags of `treebeam ideas`.
 
 use super::agents::ConversationModeFlag;
 use super::{ConfigFlag, SpendingFlags};

@@ -1,4 +1,4 @@
-//! The flags of `treebeam run` and `treebeam resume`.
+//! Defines the flags of `treebeam run` and `treebeam resume`.
 
 use super::{ConfigFlag, ContextStrategyFlag, ConversationFlags, SpendingFlags};
 use crate::config::bounded_values::{
@@ -9,7 +9,7 @@ use crate::config::deadline::DeadlineSetting;
 use clap::{ArgAction, Args, ValueEnum};
 use serde::Serialize;
 
-/// The flags of [`RedoFlags`], for those that go with none of them.
+/// Flag ids of [`RedoFlags`], for flags that conflict with all of them.
 const REDO_FLAGS: [&str; 3] = ["retry_failed", "rerun_evals", "force_regenerate_ideas"];
 
 #[derive(Debug, Default, Args)]

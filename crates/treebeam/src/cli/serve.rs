@@ -1,4 +1,4 @@
-//! The flags of `treebeam serve`.
+//! Defines the flags of `treebeam serve`.
 
 use clap::Args;
 use std::net::IpAddr;

@@ -1,5 +1,7 @@
-//! `treebeam agents`: who answers in each role, where the key is, and what it costs. `check` asks each of them something
-//! tiny, `ask` asks one of them what stands on standard input; both go through the whole door.
+//! `treebeam agents`: lists the agent of each role, with key and price.
+//!
+//! `check` makes a tiny call to each of them, `ask` sends standard input to one of them; both use
+//! the full agent door.
 
 mod ask;
 mod check;
@@ -38,7 +40,7 @@ pub(super) fn run_agents(
     }
 }
 
-/// The configuration with these flags over it, and the `.env` files.
+/// Loads the configuration with these flags over it, and the `.env` files.
 fn load_agent_config(
     here: &Path,
     file: &ConfigFlag,
@@ -50,7 +52,7 @@ fn load_agent_config(
     Ok((config, dotenv))
 }
 
-/// A plan for questions outside of any run: they are kept in `.treebeam/calls`.
+/// Builds the plan for questions outside of any run: their answers are kept in `.treebeam/calls`.
 fn build_question_plan(
     here: &Path,
     config: &Config,
@@ -181,7 +183,7 @@ fn describe_price(prices: &ModelPrices, model: &str) -> String {
     format!("{} in, {} out, {} cached ({from})", price.input, price.output, price.cached)
 }
 
-/// Rows with their columns below each other.
+/// Formats rows with aligned columns.
 fn align_columns<const N: usize>(rows: &[[String; N]]) -> String {
     let mut widths = [0; N];
     for row in rows {

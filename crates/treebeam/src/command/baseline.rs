@@ -30,7 +30,7 @@ pub(super) fn run_baseline(
     let home = RepoHome::open(here, &config)?;
     let root = find_root_commit(&home, &config, args.commit.as_deref())?;
     let mut settings = config.fixed_settings(FixedSettings::default())?;
-    // What is to be measured anew is not taken from where it was put the last time.
+    // The configured baseline must not be reused: the root is measured anew.
     let configured = settings.measure.baseline_csv.take();
     run_start::must_have_sweep_command(&settings.measure)?;
     let limits = config.run_limits(&RunLimits::default());
@@ -64,7 +64,8 @@ pub(super) fn run_baseline(
     Ok(left.exit())
 }
 
-/// Says where the results are of one that was resumed: whither they were to be copied is not on record.
+/// Prints the path of the results after a resumed baseline run: the destination of the copy is not
+/// on record.
 pub(super) fn note_results_path(facts: &Facts, run: &RunDir) {
     let measures_only = facts.user_ideas.as_ref().is_some_and(|given| given.ideas.is_empty());
     if let (true, RootBaseline::Measured { results, .. }) = (measures_only, &facts.baseline) {
@@ -73,7 +74,7 @@ pub(super) fn note_results_path(facts: &Facts, run: &RunDir) {
     }
 }
 
-/// The commit that is measured; what is in no commit is not.
+/// Returns the commit to measure; uncommitted changes are not measured.
 fn find_root_commit(
     home: &RepoHome,
     config: &Config,

@@ -1,4 +1,4 @@
-//! `treebeam best`: the path to the best node, and what each idea on it brought. Reads only.
+//! `treebeam best`: shows the path to the best node, and the gain of each idea on it. Reads only.
 
 use super::OutputFormat;
 use crate::failure::{CommandExit, CommandFailure};
@@ -20,7 +20,7 @@ pub(super) fn run_best(
     show_best(found, &resume_command::treebeam_command(), output)
 }
 
-/// The same, with how the program is called.
+/// Shows the best path, with the given program name in hints.
 pub(super) fn show_best(
     found: &RunLocation,
     program: &str,
@@ -58,7 +58,7 @@ fn render_best_json(facts: &Facts, directory: &str) -> Value {
     document
 }
 
-/// A node of the path. What is no longer there has no name.
+/// Renders a node of the path. Removed parts are null.
 fn render_path_node_json(facts: &Facts, node: &Node) -> Value {
     let place = CodePlace::Node(node.id);
     let is_kept = |kind| !is_removed(facts, node, kind);

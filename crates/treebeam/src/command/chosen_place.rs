@@ -1,4 +1,6 @@
-//! Which node or eval a user means: `n0003`, `e0012`, or a number, if only one of the two has it. Nothing is shown here.
+//! Resolves the node or eval that a user typed: `n0003`, `e0012`, or an unambiguous number.
+//!
+//! A number is unambiguous if only one of the two has it. Nothing is shown here.
 
 use crate::failure::CommandFailure;
 use crate::run_location::RunLocation;
@@ -7,7 +9,7 @@ use treebeam_core::facts::Facts;
 use treebeam_core::id::{CodePlace, EvalId, NodeId};
 use treebeam_core::state::State;
 
-/// A run as it is on disk, and the node or eval in it that was asked for.
+/// A run's state on disk, and the requested node or eval in it.
 pub(super) struct ChosenPlace {
     pub(super) state: State,
     pub(super) place: CodePlace,
@@ -23,7 +25,7 @@ impl ChosenPlace {
     }
 }
 
-/// The node that is meant where no eval can be. Whether it is there is not looked at.
+/// Parses the name or number of a node. Its existence is not checked.
 pub(super) fn parse_node_id(text: &str) -> Result<NodeId, CommandFailure> {
     match TypedPlace::parse(text)? {
         TypedPlace::Named(CodePlace::Node(id)) => Ok(id),
@@ -35,7 +37,7 @@ pub(super) fn parse_node_id(text: &str) -> Result<NodeId, CommandFailure> {
     }
 }
 
-/// The node whose conversation is meant, where one is: `c0003`.
+/// Parses the name of a conversation, such as `c0003`, to its node; `None` for any other text.
 pub(super) fn parse_conversation_id(text: &str) -> Option<NodeId> {
     match TypedPlace::parse(&format!("n{}", text.strip_prefix('c')?)).ok()? {
         TypedPlace::Named(CodePlace::Node(id)) => Some(id),
@@ -43,7 +45,7 @@ pub(super) fn parse_conversation_id(text: &str) -> Option<NodeId> {
     }
 }
 
-/// The same where nothing but a conversation can be meant: `c0003` or its number.
+/// Parses the name or number of a conversation, such as `c0003` or `3`, to its node.
 pub(super) fn require_conversation_id(text: &str) -> Result<NodeId, CommandFailure> {
     parse_conversation_id(&format!("c{}", text.strip_prefix('c').unwrap_or(text))).ok_or_else(
         || {
@@ -54,7 +56,7 @@ pub(super) fn require_conversation_id(text: &str) -> Result<NodeId, CommandFailu
     )
 }
 
-/// What was typed.
+/// A name or a bare number as typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TypedPlace {
     Named(CodePlace),

@@ -1,7 +1,9 @@
-//! `treebeam clean`: removes what runs have left behind, and more on request, after saying what.
+//! `treebeam clean`: removes leftovers of runs, and more on request, after announcing it.
 //!
-//! `scope` says which runs it is about, `plan` what is going to be removed, `worked` what keeps somebody's work from that,
-//! `fate` where a worktree is that git misses, `act` does it, and an `item` is one thing of it.
+//! # Layout
+//! [`mod@scope`] resolves the runs, [`mod@plan`] what is to be removed, [`mod@user_work`] protects
+//! a user's work from that, [`mod@orphan_state`] finds worktrees that git misses, [`mod@execute`]
+//! removes, and an [`mod@item`] is one thing of it.
 
 mod execute;
 mod item;
@@ -54,7 +56,7 @@ pub(super) fn run_clean(
     }
     if output == OutputFormat::Text {
         // All together, so that a reason which they share is given once.
-        // What was announced was said already.
+        // Announced items were printed already.
         let failed = items.iter().filter(|item| item.is_not_removed());
         print_items(failed.chain(plan.staying.iter().filter(|_| !asks)));
     }
@@ -62,7 +64,7 @@ pub(super) fn run_clean(
     finish_clean(&items, output)
 }
 
-/// An answer may take its time: what goes then is what was said to go.
+/// Refuses a plan that changed while the user was asked: only announced items are removed.
 fn must_be_unchanged(said: &CleanPlan, now: CleanPlan) -> Result<CleanPlan, CommandFailure> {
     if said
         .items()
@@ -75,7 +77,7 @@ fn must_be_unchanged(said: &CleanPlan, now: CleanPlan) -> Result<CleanPlan, Comm
         .with_hint("nothing was removed: try again"))
 }
 
-/// Says what goes, and what that means.
+/// Prints the items to remove, and the consequences.
 fn announce_plan(plan: &CleanPlan, args: &CleanArgs, output: OutputFormat) {
     if output == OutputFormat::Json {
         return;

@@ -1,5 +1,6 @@
-//! `treebeam config`: every key with its value and where that is from, and the names of the variables in `.env` files.
-//! Reads only; a variable's value is never shown.
+//! `treebeam config`: lists every key with value and origin, and variables of `.env` files.
+//!
+//! Reads only; of a variable only the name is shown, never its value.
 
 use super::OutputFormat;
 use crate::config::config_file::ConfigFile;
@@ -59,7 +60,7 @@ fn render_config_text(config: &Config, values: &Value, dotenv: &Dotenv) -> Strin
     text
 }
 
-/// Rows with their columns below each other.
+/// Formats rows with aligned columns.
 fn align_table(rows: &[[String; 3]]) -> String {
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));

@@ -1,6 +1,7 @@
-//! `treebeam demo`: the whole job on a small repository that it makes, with no key and no network. The search is that of
-//! `treebeam run`; this file makes it ready and shows what came of it. [`demo_repo`] is the repository, [`holdout`] judges
-//! what the search never saw.
+//! `treebeam demo`: runs a whole search on a small generated repository, without key or network.
+//!
+//! The search is that of `treebeam run`; this file prepares it and shows its result. [`demo_repo`]
+//! is the repository, [`holdout`] evaluates the result on data that the search never used.
 
 mod demo_repo;
 mod holdout;
@@ -25,7 +26,7 @@ use treebeam_core::id::{CodePlace, NodeId};
 use treebeam_store::RunDir;
 use treebeam_view::best::REPORT_PAGE_FILE;
 
-/// The run of a demo.
+/// Name of the demo's run.
 const DEMO_RUN_NAME: &str = "demo";
 
 pub(super) fn run_demo(
@@ -50,7 +51,7 @@ pub(super) fn run_demo(
     }
 }
 
-/// Shows what came of it.
+/// Shows the result of the demo.
 fn show_result(
     example: &DemoRepo,
     home: RepoHome,
@@ -115,7 +116,7 @@ fn render_next_steps(example: &DemoRepo, run: &RunDir) -> String {
     rows.fold("\n".to_owned(), |text, (label, what)| text + &format!("{label:44}{what}\n"))
 }
 
-/// The folder of the program, as it is typed, if a shell does not find it by its name.
+/// Returns the folder of the program, quoted for a shell, if the program is not in `PATH`.
 fn find_program_folder() -> Option<String> {
     let this = env::current_exe().ok()?.canonicalize().ok()?;
     let found =

@@ -1,5 +1,6 @@
-//! `treebeam diff`: what a node or an eval changed, as git prints it; where its commit is gone, as it was recorded.
-//! Reads only.
+//! `treebeam diff`: shows the changes of a node or an eval, by git or as recorded. Reads only.
+//!
+//! The recorded diff is used where the commit is gone.
 
 use super::OutputFormat;
 use super::chosen_place::ChosenPlace;
@@ -17,7 +18,7 @@ use treebeam_run::port::FileStore as _;
 use treebeam_store::RunFiles;
 use treebeam_view::score::ColourMode;
 
-/// The longest recorded diff that is read.
+/// Maximum size of a recorded diff.
 const MAX_RECORDED_DIFF_BYTES: usize = 64 << 20;
 
 pub(super) fn run_diff(
@@ -49,7 +50,7 @@ pub(super) fn run_diff(
     Ok(CommandExit::Done)
 }
 
-/// Two code states, and the eval that made one from the other, if it was one eval.
+/// Two code states, and the eval between them, if it is a single one.
 struct DiffRequest<'a> {
     place: CodePlace,
     commit: Commit,
@@ -122,7 +123,7 @@ fn no_such_place(place: CodePlace) -> CommandFailure {
     CommandFailure::usage(format!("there is no `{place}`"))
 }
 
-/// What git makes of it; none where there is no repository, or not both commits.
+/// Returns git's diff; `None` without a repository or with a missing commit.
 fn diff_by_git(
     found: &RunLocation,
     facts: &Facts,
@@ -138,7 +139,7 @@ fn diff_by_git(
     Ok(Some(repo.render_diff(from, &asked.commit, paint)?))
 }
 
-/// What was kept of it, with a word on where that is from.
+/// Returns the recorded diff, and prints a note on its source.
 fn read_recorded_diff(
     found: &RunLocation,
     asked: &DiffRequest<'_>,
@@ -158,7 +159,7 @@ fn read_recorded_diff(
         terminal::print_note(&format!(
             "commit {short} is gone; this is `{whole}`, the whole change"
         ));
-        // It is cut between two characters.
+        // The diff is cut between two characters, which have up to 4 bytes.
         if diff.len() + 4 > MAX_CANDIDATE_DIFF_BYTES {
             terminal::print_note(&format!("it was cut at {} MiB", MAX_CANDIDATE_DIFF_BYTES >> 20));
         }
@@ -180,7 +181,7 @@ fn read_recorded_diff(
     Ok(diff)
 }
 
-/// What the coder wrote in one round.
+/// Returns the path of the coder's diff of one round.
 fn round_diff_path(folder: &RunPath, number: u32) -> RunPath {
     folder.join(&format!("patch_round_{number}.diff"))
 }

@@ -1,4 +1,6 @@
-//! `treebeam doctor`: whether everything is there that a run needs, and what to do where it is not. It changes nothing.
+//! `treebeam doctor`: checks everything that a run needs, with advice for each problem.
+//!
+//! It changes nothing.
 
 mod filters;
 mod leftovers;
@@ -26,17 +28,17 @@ use treebeam_core::policy::{FixedSettings, RunLimits};
 use treebeam_git::UserRepo;
 use treebeam_store::probe;
 
-/// Below this a run is likely to fail, and below that it is sure to.
+/// Free disk space below which a run is likely to fail; below [`MIN_DISK_BYTES`] it is sure to.
 const LOW_DISK_BYTES: u64 = 1 << 30;
 const MIN_DISK_BYTES: u64 = 100 << 20;
 
-/// One thing that was looked at.
+/// Result of one check.
 #[derive(Debug, Serialize)]
 struct DoctorCheck {
     subject: &'static str,
     outcome: DoctorOutcome,
     says: String,
-    /// What to do about it.
+    /// Advice for a problem.
     todo: Option<String>,
 }
 
@@ -121,7 +123,7 @@ fn run_checks(here: &Path, args: &ConfigFlag) -> Vec<DoctorCheck> {
     checks
 }
 
-/// The configuration, if all that it says is good.
+/// Loads the configuration, and checks all its values.
 fn load_valid_config(here: &Path, args: &ConfigFlag) -> Result<Config, CommandFailure> {
     let config = Config::load(here, args.config.as_deref())?;
     config.all_values()?;
@@ -211,7 +213,8 @@ fn check_config(here: &Path, config: &Config) -> Vec<DoctorCheck> {
     checks
 }
 
-/// A direction that is none makes another column of the primary, which shows only when the root is measured.
+/// Warns about a primary with a wrong direction, which counts as part of the column's name: that
+/// fails only when the root is measured.
 fn check_primary(config: &Config) -> Option<DoctorCheck> {
     let (column, no_direction) = config.primary_with_bad_direction()?;
     let [column, word] = [column, no_direction].map(|text| text.escape_debug().to_string());
@@ -223,7 +226,7 @@ fn check_primary(config: &Config) -> Option<DoctorCheck> {
     ))
 }
 
-/// The part of the agents that costs nothing to look at.
+/// Checks the agents as far as that is free of cost.
 fn check_agents(here: &Path, config: &Config, dotenv: &Dotenv) -> Vec<DoctorCheck> {
     let seats = role_agents::list_role_agents(config, dotenv);
     let mut checks: Vec<DoctorCheck> = Vec::new();
@@ -268,10 +271,10 @@ fn check_agents(here: &Path, config: &Config, dotenv: &Dotenv) -> Vec<DoctorChec
     checks
 }
 
-/// An agent whose price nobody knows, where a budget of money is set.
+/// Warns about agents of unknown price if a budget of money is set.
 fn check_agent_prices(config: &Config, seats: &[RoleAgent<'_>]) -> Option<DoctorCheck> {
     let prices = config.model_prices();
-    // What a program takes is nobody's to know: the estimate says what bounds it.
+    // The price of a program cannot be known: the estimate names its bound.
     let has_price = |seat: &&RoleAgent<'_>| match seat.agent.line {
         config::agents::AgentConfigKind::Tuner | config::agents::AgentConfigKind::Command(_) => {
             false
@@ -295,7 +298,7 @@ fn check_agent_prices(config: &Config, seats: &[RoleAgent<'_>]) -> Option<Doctor
     Some(DoctorCheck::warning("agents", says, "add it to `prices`, or set `max_tokens_total`"))
 }
 
-/// What a run may cost.
+/// Reports what a run may cost.
 fn check_cost(estimate: &CostEstimate) -> DoctorCheck {
     let says = format!("a run as configured: {estimate}");
     match estimate.advice() {
@@ -304,8 +307,7 @@ fn check_cost(estimate: &CostEstimate) -> DoctorCheck {
     }
 }
 
-/// Looks whether the program of a coding agent is there, and is what is expected. Each is asked
-/// once.
+/// Checks that the program of a coding agent exists and is the expected one. Each is run once.
 fn check_agent_program(
     here: &Path,
     settings: &AgentSettings,
@@ -356,7 +358,7 @@ fn check_disk(runs_root: &Path) -> Vec<DoctorCheck> {
     vec![runs, check_free_space(treebeam_process::free_space(&folder))]
 }
 
-/// Runs below a worktree that is not the repository's first: they go with it.
+/// Warns about runs below a linked worktree: they are removed with it.
 fn check_linked_worktree(repo: &UserRepo, runs_root: &Path) -> Option<DoctorCheck> {
     let git = fs::read_to_string(repo.toplevel.join(".git")).ok()?;
     let is_linked = git.replace('\\', "/").contains("/worktrees/");

@@ -1,5 +1,6 @@
-//! `treebeam eval`: a run whose ideas are given. They are tried on the root, nothing is promoted, and at the end stands how
-//! each of them compares.
+//! `treebeam eval`: a run that tries given ideas on the root, and compares each with it.
+//!
+//! Nothing is promoted.
 
 mod outcome;
 
@@ -26,7 +27,7 @@ use treebeam_run::port::{AgentRole, Interrupt as _};
 use treebeam_store::RunStore;
 use treebeam_store::input;
 
-/// Who may be asked: everybody but who proposes ideas.
+/// Roles that may be called: all but the idea generator.
 const EVAL_ROLES: [AgentRole; 4] =
     [AgentRole::Coordinator, AgentRole::Planner, AgentRole::Coder, AgentRole::Reviewer];
 
@@ -92,19 +93,19 @@ pub(super) fn run_eval(
     Ok(left.exit())
 }
 
-/// What candidates are made from, and where they are measured.
+/// Code that candidates start from, and place where they are measured.
 #[derive(Clone, Copy)]
 enum EvalBasis {
-    /// The commit that is checked out; in worktrees of the run.
+    /// The commit that is checked out, in worktrees of the run.
     Commit,
-    /// What is in the working tree; in worktrees of the run.
+    /// The content of the working tree, in worktrees of the run.
     WorkingTree,
-    /// The commit that is checked out; in the user's worktree.
+    /// The commit that is checked out, in the user's worktree.
     InPlace,
 }
 
 impl EvalBasis {
-    /// A flag counts more than the configuration.
+    /// Chooses the basis; the flag takes precedence over the configuration.
     fn from_args(args: &EvalArgs, config: &Config) -> Self {
         match (args.in_place, config.is_based_on_working_tree()) {
             (true, _) => Self::InPlace,
@@ -162,13 +163,13 @@ impl EvalBasis {
     }
 }
 
-/// The configuration with these flags over it.
+/// Loads the configuration with these flags over it.
 fn load_eval_config(here: &Path, args: &EvalArgs) -> Result<Config, CommandFailure> {
     let config = Config::load(here, args.new.config.config.as_deref())?;
     Ok(config.with_flags(&args.flag_settings()?)?)
 }
 
-/// Where the ideas are: as the flag says, or as the configuration does.
+/// Returns the path of the ideas: from the flag, or else the configuration.
 fn find_idea_file(
     here: &Path,
     args: &EvalArgs,
@@ -201,7 +202,7 @@ fn count_ideas(ideas: &[String]) -> NonZeroU32 {
     u32::try_from(ideas.len()).ok().and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MIN)
 }
 
-/// What the results mean: as the configuration says, with the baselines of the flags.
+/// Loads the fixed settings: the configuration with the baselines of the flags.
 fn load_fixed_settings(
     config: &Config,
     here: &Path,
@@ -224,7 +225,8 @@ fn load_fixed_settings(
     Ok(settings)
 }
 
-/// A file of the command line, as it is recorded: seen from the repository's top where it lies in it.
+/// Converts a file of the command line to its recorded form: relative to the repository's top where
+/// it lies in it.
 fn record_user_path(here: &Path, home: &RepoHome, path: &Path) -> Result<UserPath, CommandFailure> {
     let full = here.join(path);
     input::open_input(&full, &path.display().to_string())?;

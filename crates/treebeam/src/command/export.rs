@@ -1,4 +1,6 @@
-//! `treebeam export`: a path of nodes as a branch of the user's own, one commit for each idea. The checkout is not touched.
+//! `treebeam export`: creates a branch of a path of nodes, one commit for each idea.
+//!
+//! The checkout is not touched.
 
 use super::{OutputFormat, chosen_place};
 use crate::cli::ExportArgs;
@@ -16,7 +18,7 @@ use treebeam_store::RunFiles;
 use treebeam_view::figure::format_change;
 use treebeam_view::primary::primary_change;
 
-/// The longest idea that a commit quotes, in bytes.
+/// Maximum size of an idea that a commit quotes, in bytes.
 const MAX_QUOTED_IDEA_BYTES: usize = 1 << 20;
 
 pub(super) fn run_export(
@@ -43,14 +45,14 @@ pub(super) fn run_export(
     show_export(facts, end, &args.branch, &steps, &commits, output)
 }
 
-/// A node of the path, and what made it.
+/// A node of the path, with the eval that produced it.
 struct ExportStep<'a> {
     node: &'a Node,
     eval: Cow<'a, Eval>,
     measured: ScoredCandidate,
 }
 
-/// The nodes that lead to one, without the root.
+/// Returns the nodes on the path to a node, without the root.
 fn find_export_path(facts: &Facts, end: NodeId) -> Result<Vec<ExportStep<'_>>, CommandFailure> {
     if facts.node(end).is_none() {
         let what = format!("run `{}` has no `{}`", facts.run, CodePlace::Node(end));
@@ -83,7 +85,7 @@ fn open_repository(found: &RunLocation, facts: &Facts) -> Result<GitRepo, Comman
     Ok(GitRepo::new(user, found.run.root(), facts.run.clone())?)
 }
 
-/// Without its commits a path is a list of recorded diffs, which may not apply any more.
+/// Refuses a path with missing commits: recorded diffs may not apply any more.
 fn must_have_commits(
     repo: &GitRepo,
     facts: &Facts,

@@ -1,5 +1,6 @@
-//! `treebeam idea add`: an idea of the user's, by the run's inbox. What can be known beforehand is said at once; the process
-//! that runs the run decides.
+//! `treebeam idea add`: posts a user's idea to the run's inbox.
+//!
+//! Errors that are known beforehand are reported at once; the process that holds the run decides.
 
 use super::steer::{MessageAnswer, wait_for_answer};
 use super::{OutputFormat, chosen_place};
@@ -22,7 +23,7 @@ use treebeam_store::inbox::{self, OutgoingMessage};
 use treebeam_store::input::{self, InputError};
 use treebeam_store::lease;
 
-/// The longest file that is read; how long an idea may be is said elsewhere.
+/// Maximum size of an idea file; the length of an idea is checked elsewhere.
 const MAX_IDEA_FILE_BYTES: u64 = 1 << 20;
 
 pub(super) fn run_idea_add(
@@ -39,19 +40,19 @@ pub(super) fn run_idea_add(
     Ok(CommandExit::Done)
 }
 
-/// An idea that a run was given.
+/// An idea that was posted to a run, with its state.
 pub(super) struct PostedIdea {
     run: RunId,
     message: MessageId,
     title: String,
-    /// What it became; none yet where it waits for its turn.
+    /// Eval of the idea; `None` while the idea waits.
     eval: Option<Eval>,
     runner: Option<String>,
-    /// What would go on with the run.
+    /// Command that resumes the run.
     resume_command: String,
 }
 
-/// Gives a run an idea, and waits a little for what comes of it.
+/// Posts an idea to a run, and waits briefly for the answer.
 pub(super) fn post_idea(found: &RunLocation, own: UserIdea) -> Result<PostedIdea, CommandFailure> {
     let opened = treebeam_store::open_to_read(&found.run)?;
     terminal::print_notes(&opened.notes);
@@ -96,7 +97,8 @@ fn read_idea(here: &Path, args: &IdeaArgs) -> Result<UserIdea, CommandFailure> {
     Ok(UserIdea { node, text })
 }
 
-/// A single word is the file. Where it names a run, the file was left out.
+/// Explains why the idea file cannot be read. A single argument is the file: if it names a run, the
+/// file was left out.
 fn explain_unreadable_idea(
     here: &Path,
     args: &IdeaArgs,
@@ -112,7 +114,7 @@ fn explain_unreadable_idea(
         .with_hint(format!("`treebeam idea add {name} FILE`, or `-` in place of the file to read it from standard input"))
 }
 
-/// The newest eval of an idea of the user's with this text.
+/// Returns the newest eval of a user's idea with this text.
 fn find_eval_of_idea(facts: &Facts, sha256: Sha256) -> Option<Cow<'_, Eval>> {
     facts.evals.iter().rev().find(|eval| eval.idea.turn.is_none() && eval.idea.sha256 == sha256)
 }
@@ -137,7 +139,7 @@ impl PostedIdea {
         })
     }
 
-    /// What came of it, in words.
+    /// Describes the state of the idea as text.
     pub(super) fn render_text(&self) -> String {
         let (id, title) = (&self.run, &self.title);
         match (&self.eval, &self.runner) {

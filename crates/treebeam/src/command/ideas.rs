@@ -1,5 +1,7 @@
-//! `treebeam ideas`: fills a folder with ideas, outside of any run. What is there is kept or set aside, never lost; whoever
-//! was killed is called again, and goes on.
+//! `treebeam ideas`: fills a folder with ideas, outside of any run.
+//!
+//! Existing ideas are kept or set aside, never lost. After a kill, the next call completes the
+//! interrupted one.
 
 mod dir_conversation;
 mod existing_ideas;
@@ -42,7 +44,7 @@ use treebeam_store::ideas_dir::{
 use treebeam_store::input;
 use workplace::AgentWorkplace;
 
-/// The longest text about the baseline that is read; how much of it is told is said elsewhere.
+/// Maximum size of a text about the baseline; how much of it is used is limited elsewhere.
 const MAX_BASELINE_TEXT_BYTES: u64 = 16 << 20;
 
 pub(super) fn run_ideas(
@@ -64,7 +66,7 @@ pub(super) fn run_ideas(
         IdeasDirMode::Replace => 0,
         IdeasDirMode::Add => there.own.len(),
     };
-    // What was begun may have been writing what is read here.
+    // The completed batch may have been writing the file that is read here.
     let memory = IdeasDirConversation::open(here, args, &config.run_limits(&RunLimits::default()))?;
     let begun = finished.map(|batch| IdeasDirOutcome::from_batch(&dir, batch));
     let missing = u32::try_from(count.saturating_sub(kept)).ok().and_then(NonZeroU32::new);
@@ -100,8 +102,8 @@ pub(super) fn run_ideas(
         .show_and_exit(&there, count, output)
 }
 
-/// The folder and the conversation stay as they were. Whoever calls again asks again, but for what a budget has cut off:
-/// that goes on.
+/// Records a batch without ideas: folder and conversation stay as they were. The next call asks
+/// again, except after an exhausted budget: then it continues.
 fn record_empty_batch(dir: &IdeasDir, end: &ProposalEnd) -> Result<CommandFailure, CommandFailure> {
     if !matches!(end, ProposalEnd::OverBudget(_)) {
         dir.record_and_apply(&IdeasDirBatch {
@@ -115,17 +117,18 @@ fn record_empty_batch(dir: &IdeasDir, end: &ProposalEnd) -> Result<CommandFailur
     ))
 }
 
-/// What becomes of the ideas that are there.
+/// Treatment of existing ideas.
 #[derive(Clone, Copy)]
 enum IdeasDirMode {
-    /// They stay, and others come beside them.
+    /// Keep them, and add others.
     Add,
-    /// They are set aside, and others take their place.
+    /// Set them aside, and put others in their place.
     Replace,
 }
 
 impl IdeasDirMode {
-    /// What a call before this one had begun to regenerate is what this one was to.
+    /// Chooses the mode. If completing an interrupted call has regenerated the ideas already, that
+    /// is not repeated.
     const fn from_args(
         args: &IdeasArgs,
         finished: Option<&IdeasDirBatch>,
@@ -139,7 +142,7 @@ impl IdeasDirMode {
     }
 }
 
-/// The configuration with these flags over it.
+/// Loads the configuration with these flags over it.
 fn load_ideas_config(here: &Path, args: &IdeasArgs) -> Result<Config, CommandFailure> {
     let config = Config::load(here, args.config.config.as_deref())?;
     let own = json!({
@@ -160,7 +163,7 @@ fn read_baseline_text(here: &Path, args: &IdeasArgs) -> Result<Option<String>, C
     )?))
 }
 
-/// Why nothing came that is no agent's answer.
+/// Reason for no ideas other than an agent's answer.
 enum IdeasDirHalt {
     Interrupted,
     Failed(Box<CommandFailure>),
@@ -173,7 +176,7 @@ impl<E: Into<CommandFailure>> From<E> for IdeasDirHalt {
     }
 }
 
-/// What is asked, and of whom.
+/// Input of a request for ideas.
 struct IdeasDirRequest<'a> {
     home: &'a RepoHome,
     config: &'a Config,
@@ -224,7 +227,7 @@ impl IdeasDirRequest<'_> {
         Ok(brought?)
     }
 
-    /// Who answers, and within which bounds: as for any question outside of a run.
+    /// Builds the plan of the agent door: agents and limits, as for any question outside of a run.
     fn build_agent_plan(
         &self,
         seats: &[RoleAgent<'_>],
@@ -245,7 +248,7 @@ impl IdeasDirRequest<'_> {
     }
 }
 
-/// What is to be done with what came.
+/// Builds the batch of changes for the new ideas.
 fn build_batch(
     dir: &IdeasDir,
     there: &ExistingIdeas,
@@ -271,7 +274,7 @@ fn build_batch(
     IdeasDirBatch { aside, files: files.collect(), conversation: None, edition }
 }
 
-/// A folder that is not there yet, by the time.
+/// Returns a folder name by the time that is not taken.
 fn free_folder_name(folder: &Path) -> String {
     let now = Timestamp::now().strftime("%Y%m%d-%H%M%S");
     let named = |name: String| PathBuf::from(SET_ASIDE_FOLDER).join(name).display().to_string();

@@ -1,5 +1,7 @@
-//! `treebeam init`: writes a commented `treebeam.toml` into the repository's root, and the built-in prompts where that is
-//! wanted. It overwrites nothing unless it is told to, prompts never, and what it has written loads.
+//! `treebeam init`: writes a commented `treebeam.toml`, and on request the built-in prompts.
+//!
+//! It overwrites the configuration only with `--force`, and prompts never. The written file is
+//! checked to load.
 
 use super::OutputFormat;
 use crate::cli::InitArgs;
@@ -16,12 +18,12 @@ use treebeam_run::port::AgentRole;
 use treebeam_run::prompt;
 use treebeam_store::input;
 
-/// The longest old configuration that is read.
+/// Maximum size of an old configuration.
 const MAX_OLD_CONFIG_BYTES: u64 = 1 << 20;
-/// Where prompts are put, in the repository's root.
+/// Folder of the prompts, in the repository's root.
 const PROMPTS_FOLDER: &str = "treebeam-prompts";
 
-/// A file with a prompt.
+/// A prompt file to write.
 struct PromptFile {
     role: AgentRole,
     path: String,
@@ -31,7 +33,7 @@ struct PromptFile {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PromptFileState {
     Now,
-    /// Somebody has written it before: it is not touched.
+    /// Exists already and is kept.
     Before,
 }
 
@@ -68,7 +70,7 @@ pub(super) fn run_init(
     Ok(CommandExit::Done)
 }
 
-/// What goes into the configuration.
+/// Collects the content of the new configuration.
 fn build_sample(here: &Path, args: &InitArgs) -> Result<SampleConfig, CommandFailure> {
     let mut sample = match &args.from {
         None => SampleConfig::default(),

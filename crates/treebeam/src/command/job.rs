@@ -1,5 +1,6 @@
-//! `treebeam job SPEC`, which no help shows: the process that does one job of the `local` executor. It outlives whoever
-//! started it. Standard error goes to a file of the job.
+//! `treebeam job SPEC`, hidden: the process that executes one job of the `local` executor.
+//!
+//! It outlives the process that started it. Standard error goes to a file of the job.
 
 use crate::failure::{CommandExit, CommandFailure};
 use std::path::Path;
@@ -9,7 +10,8 @@ use treebeam_executor::job::{ClaimedJob, become_job_process};
 use treebeam_process::interrupt;
 
 pub(super) fn run_job(spec: &Path) -> Result<CommandExit, CommandFailure> {
-    // Its commands must not look into it or trace it. Where it cannot be shielded it is as open as any other program.
+    // The job's commands must not inspect or trace this process. If it cannot be shielded it is as
+    // open as any other program.
     drop(forbid_inspection());
     become_job_process()?;
     let job = ClaimedJob::claim(spec)?;

@@ -1,5 +1,6 @@
-//! `treebeam list`: the runs of a repository, the newest first. Reads only; a run that cannot be opened is listed with what
-//! is wrong, and keeps nobody from seeing the others.
+//! `treebeam list`: lists the runs of a repository, the newest first. Reads only.
+//!
+//! A run that cannot be opened is listed with its error, and does not hide the others.
 
 use super::OutputFormat;
 use crate::failure::{CommandExit, CommandFailure};
@@ -49,7 +50,7 @@ fn list_run(home: &RepoHome, id: &RunId, now: Timestamp) -> ListedRun {
     }
 }
 
-/// A run that lies there, in short, or why that cannot be told.
+/// Loads the digest of a run, or the reason why it cannot be read.
 pub(super) fn load_run_digest(run: &RunDir, runner: Option<String>) -> Result<RunDigest, String> {
     let opened = treebeam_store::open_to_read(run).map_err(|error| error.to_string())?;
     Ok(RunDigest::from_facts(
@@ -59,9 +60,9 @@ pub(super) fn load_run_digest(run: &RunDir, runner: Option<String>) -> Result<Ru
     ))
 }
 
-/// How long ago a run began.
+/// Returns how long ago a run began.
 pub(super) fn run_age(began: Option<Timestamp>, now: Timestamp) -> Option<Duration> {
-    // A clock that was set back makes no run that begins later.
+    // After the clock was set back, a run may begin in the future: its age is zero.
     began.map(|began| Duration::try_from(now.duration_since(began)).unwrap_or_default())
 }
 

@@ -1,4 +1,6 @@
-//! `treebeam log`: a run's journal in words, or as the run prints it with `--json`. Reads only, also while others write.
+//! `treebeam log`: prints a run's journal as text, or as JSON lines. Reads only.
+//!
+//! It can run while another process writes the journal.
 
 use super::{OutputFormat, resume};
 use crate::cli::LogArgs;
@@ -11,9 +13,9 @@ use treebeam_core::event::Event;
 use treebeam_store::journal::{JournalReader, JournalRecord};
 use treebeam_store::{RunDir, lease};
 
-/// How often a journal is looked at that may grow.
+/// Interval between polls of a journal that may grow.
 const LOG_FOLLOW_INTERVAL: Duration = Duration::from_millis(200);
-/// After how many looks at a journal that did not grow it is asked whether anybody writes to it.
+/// Number of polls without news after which the run's process is checked.
 const POLLS_PER_RUNNER_CHECK: u32 = 5;
 
 pub(super) fn run_log(
@@ -29,7 +31,8 @@ pub(super) fn run_log(
     Ok(CommandExit::Done)
 }
 
-/// The last line, as the run itself prints it. That nobody is at it can be seen.
+/// Prints the last line, as the run itself prints it. An unfinished run without a process counts as
+/// interrupted.
 fn print_end_line(run: &RunDir) -> Result<(), CommandFailure> {
     let state = treebeam_store::open_to_read(run)?.state;
     let is_left = state.stop_reason().is_none() && lease::describe_owner(run).is_none();
@@ -40,14 +43,14 @@ fn print_end_line(run: &RunDir) -> Result<(), CommandFailure> {
     })
 }
 
-/// A journal that is being shown.
+/// A journal that is being printed.
 struct JournalPrinter<'a> {
     run: &'a RunDir,
     reader: JournalReader,
     output: OutputFormat,
-    /// How many events.
+    /// Number of printed events.
     shown: u64,
-    /// Whether the run is over, as far as the journal was read; none where no event says so.
+    /// True if the run is over, as far as the journal was read; `None` if no event says so.
     stopped: Option<bool>,
 }
 
@@ -55,13 +58,13 @@ impl<'a> JournalPrinter<'a> {
     fn open(run: &'a RunDir, output: OutputFormat) -> Result<Self, CommandFailure> {
         let path = run.journal_path();
         if !path.is_file() {
-            // Says whether there is no run, or only no journal.
+            // Fails with an error if there is no run, and not only no journal.
             treebeam_store::open_to_read(run)?;
         }
         Ok(Self { run, reader: JournalReader::open(&path)?, output, shown: 0, stopped: None })
     }
 
-    /// Shows what is there.
+    /// Prints the available events.
     fn show_available(&mut self) -> Result<OutputReader, CommandFailure> {
         while let Some(record) = self.reader.next_record()? {
             if self.show_record(&record)? == OutputReader::Gone {
@@ -71,7 +74,7 @@ impl<'a> JournalPrinter<'a> {
         Ok(OutputReader::There)
     }
 
-    /// Shows what is there and what comes, until the run is over.
+    /// Prints the available and coming events, until the run is over.
     fn follow_to_end(&mut self) -> Result<OutputReader, CommandFailure> {
         let (mut idle, mut told) = (0_u32, false);
         loop {
@@ -80,11 +83,12 @@ impl<'a> JournalPrinter<'a> {
                 return Ok(OutputReader::Gone);
             }
             idle = if self.shown == before { idle + 1 } else { 0 };
-            // Who runs it is asked now and then only: for a moment, the question is in a runner's way.
+            // The process is checked only now and then: the check blocks a starting process for a
+            // moment.
             let ask = self.stopped == Some(true)
                 || idle % POLLS_PER_RUNNER_CHECK == POLLS_PER_RUNNER_CHECK - 1;
             if ask && lease::describe_owner(self.run).is_none() {
-                // What was written between the last look and the end of its writer.
+                // Events written between the last poll and the end of their writer.
                 self.reader.resume_reading()?;
                 if self.show_available()? == OutputReader::Gone {
                     return Ok(OutputReader::Gone);
@@ -118,12 +122,12 @@ impl<'a> JournalPrinter<'a> {
         } else if matches!(record.event, Event::RunStarted(_)) {
             self.stopped = Some(false);
         } else if matches!(record.event, Event::SettingsChanged { .. } | Event::SentBack(_)) {
-            // Either may have opened a run again that was over.
+            // Both events may have reopened a run that was over.
             self.stopped = None;
         }
         let line = match self.output {
             OutputFormat::Json => serde_json::to_string(&record.event)? + "\n",
-            // Digests are for `validate`: no news for a person who reads the log.
+            // Digests are for `validate` and omitted from the text.
             OutputFormat::Text if matches!(record.event, Event::FilesRecorded(_)) => {
                 return Ok(OutputReader::There);
             }

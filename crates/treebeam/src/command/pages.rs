@@ -1,5 +1,6 @@
-//! `treebeam completions` and `treebeam man`: what the command line says about itself, for a shell and for `man`. The only
-//! files written are the pages that the user asked for.
+//! `treebeam completions` and `treebeam man`: generates shell completions and manual pages.
+//!
+//! Only the requested pages are written.
 
 use super::OutputFormat;
 use crate::cli::CliArgs;
@@ -45,10 +46,10 @@ pub(super) fn run_man(
     Ok(CommandExit::Done)
 }
 
-/// A manual page: its file's name, and its text.
+/// A manual page: name of its file, and its text.
 type ManPage = (String, Vec<u8>);
 
-/// The program's own page first, then one for each command.
+/// Renders the program's own page first, then one for each command.
 fn render_pages() -> io::Result<Vec<ManPage>> {
     let mut program = CliArgs::command().disable_help_subcommand(true);
     program.build();

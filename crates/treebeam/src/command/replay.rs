@@ -1,5 +1,6 @@
-//! `treebeam run --replay`: a recorded run once more. Its answers come from disk and nobody is asked; its tests and sweeps
-//! are run. At the end stands whether the tree is the same.
+//! `treebeam run --replay`: repeats a run with its recorded answers, and compares the trees.
+//!
+//! No agent is called; tests and sweeps are run.
 
 use super::resume::DriveOutcome;
 use super::{OutputFormat, run, run_start};
@@ -20,7 +21,7 @@ use treebeam_view::figure::format_change;
 
 const REDONE_WORK_REASON: &str = "work of it was done again while it ran";
 
-/// Refuses to go on with a run that is there as if it went by the record of another one.
+/// Refuses to resume an existing run as a replay unless it replays that run.
 pub(super) fn must_replay_run(
     home: &RepoHome,
     id: &RunId,
@@ -34,7 +35,8 @@ pub(super) fn must_replay_run(
     Err(CommandFailure::usage(what).with_hint("choose another `--run-id`, or leave it out"))
 }
 
-/// Refuses to go on where the record is gone that a run goes by: whatever is asked from now on would count as unanswered.
+/// Refuses to resume a replay whose recorded run is gone: every further question would count as
+/// unanswered.
 pub(super) fn must_have_replayed_run(home: &RepoHome, facts: &Facts) -> Result<(), CommandFailure> {
     match &facts.replays {
         Some(recorded)
@@ -51,7 +53,7 @@ pub(super) fn must_have_replayed_run(home: &RepoHome, facts: &Facts) -> Result<(
     }
 }
 
-/// Refuses to do work of a replay again: the record has no answers but those that it was given.
+/// Refuses redo flags for a replay: the record has only the answers that were given.
 pub(super) fn must_not_redo_replay(facts: &Facts, flags: &RedoFlags) -> Result<(), CommandFailure> {
     match (&facts.replays, flags.first_flag()) {
         (Some(recorded), Some(flag)) => {
@@ -63,7 +65,7 @@ pub(super) fn must_not_redo_replay(facts: &Facts, flags: &RedoFlags) -> Result<(
     }
 }
 
-/// Begins a run that goes by the record of another one.
+/// Starts a run that replays another one.
 pub(super) fn start_replay(
     home: &RepoHome,
     config: &Config,
@@ -110,7 +112,7 @@ pub(super) fn start_replay(
     run::launch_run(home, config, started, args, output)
 }
 
-/// Refuses a run that was led by more than its agents.
+/// Refuses a run whose course depended on more than its agents' answers.
 fn must_be_repeatable(facts: &Facts) -> Result<(), CommandFailure> {
     let own = |eval: &Eval| eval.idea.turn.is_none();
     let again = |eval: &Eval| {
@@ -118,7 +120,7 @@ fn must_be_repeatable(facts: &Facts) -> Result<(), CommandFailure> {
         let by_wish = more || eval.failures.iter().any(|failure| !failure.kind.is_worth_a_retry());
         by_wish || matches!(eval.stage, Stage::Superseded(..) | Stage::SetAside)
     };
-    // It would be tried again now.
+    // A failed eval that would be tried again now.
     let given_up = |eval: &Eval| {
         let Stage::Failed { failure, .. } = &eval.stage else { return false };
         failure.kind.is_worth_a_retry() && eval.attempt <= facts.limits.eval_retries
@@ -155,8 +157,8 @@ fn must_be_repeatable(facts: &Facts) -> Result<(), CommandFailure> {
     Err(cannot_be_replayed(facts, why))
 }
 
-/// Attempts are counted alike, whether a run tried something again by itself or was told to: the journal knows. Without one,
-/// as in an archived run, what the state shows has to do.
+/// Refuses a run with requested redos. Attempts are counted alike, automatic or requested: only the
+/// journal distinguishes them. Without one, as in an archived run, the state must do.
 fn must_have_no_redone_work(run: &RunDir, facts: &Facts) -> Result<(), CommandFailure> {
     let journal = run.journal_path();
     if !journal.is_file() {
@@ -181,7 +183,7 @@ fn missing_root_commit(run: &RunId) -> CommandFailure {
     ))
 }
 
-/// Says whether the tree of a run that has ended is that of the run that it replays, if it does.
+/// Reports whether the tree of a finished replay equals that of the replayed run.
 pub(super) fn compare_with_replayed(
     run: &RunDir,
     facts: &Facts,
@@ -201,7 +203,7 @@ pub(super) fn compare_with_replayed(
     }
 }
 
-/// The first eval that came out differently, in words.
+/// Describes the first eval that differs.
 fn find_tree_difference(before: &Facts, after: &Facts) -> Option<String> {
     let most = before.evals.len().max(after.evals.len());
     let told = |facts: &Facts, at: usize| {
@@ -217,7 +219,7 @@ fn find_tree_difference(before: &Facts, after: &Facts) -> Option<String> {
     })
 }
 
-/// What counts of an eval: what was tried on what, and what came of it.
+/// Describes an eval for the comparison: its idea, its parent and its outcome.
 fn describe_eval(facts: &Facts, eval: &Eval) -> String {
     let outcome = EvalStatus::from_eval(eval);
     let gain = eval

@@ -1,4 +1,4 @@
-//! `treebeam report`: validates a run and rewrites its reports from the recorded state. Runs nothing.
+//! `treebeam report`: validates a run and rewrites its reports from the recorded state.
 
 mod holdout;
 pub(super) mod run_texts;
@@ -19,7 +19,7 @@ use treebeam_run::port::FileStore as _;
 use treebeam_store::{RunDir, RunFiles};
 use treebeam_view::html::{ReportExtra, render_report};
 
-/// The report that is a page.
+/// File name of the HTML report.
 pub(super) const REPORT_PAGE_FILE: &str = "report.html";
 
 pub(super) fn run_report(
@@ -50,13 +50,13 @@ pub(super) fn write_reports(run: &RunDir, facts: &Facts) -> Result<Vec<RunPath>,
     write_reports_with_findings(run, facts, None)
 }
 
-/// The same with what a validation found.
+/// Writes the reports of a state, with the findings of a validation.
 fn write_reports_with_findings(
     run: &RunDir,
     facts: &Facts,
     findings: Option<&[AuditFinding]>,
 ) -> Result<Vec<RunPath>, CommandFailure> {
-    // What cannot be read is not shown.
+    // Unreadable results are not shown.
     let holdout = HoldoutComparison::load(run, facts).ok().flatten();
     let holdout = holdout.as_ref().map(|judged| (&judged.seen, &judged.unseen));
     let extra = ReportExtra { findings, holdout };
@@ -73,7 +73,7 @@ fn write_reports_with_findings(
         written.push(path);
         Ok::<_, CommandFailure>(())
     };
-    // One after the other: a long run has large ones.
+    // Rendered one after the other: reports of a long run are large.
     write("TREE_SUMMARY.md", &mut once_with(|| treebeam_view::render_tree_summary(facts)))?;
     write("TREE_GRAPH.md", &mut once_with(|| treebeam_view::render_graph(facts)))?;
     write("results.tsv", &mut once_with(|| treebeam_view::render_results_tsv(facts)))?;

@@ -1,4 +1,4 @@
-//! `treebeam resume`: goes on with a run until a stop condition, and writes its reports when it stops.
+//! `treebeam resume`: continues a run until a stop condition, and writes its reports.
 
 use super::validate::chain;
 use super::{OutputFormat, baseline, replay, report, run_start, status};
@@ -41,7 +41,7 @@ pub(super) fn run_resume(
     resume_run(home, config, &run, &args.going, output)?.show_and_exit(output)
 }
 
-/// Goes on with a run that is there, if the configuration leaves its meaning as it is.
+/// Resumes an existing run, if the configuration keeps its fixed settings.
 pub(super) fn resume_run(
     home: &RepoHome,
     config: &Config,
@@ -65,7 +65,7 @@ pub(super) fn resume_run(
     continue_run(home, config, store, state, flags, output)
 }
 
-/// Goes on with a run, with whatever the configuration changes about its reach.
+/// Continues a run with the configured changes of its limits.
 fn continue_run(
     home: &RepoHome,
     config: &Config,
@@ -108,7 +108,8 @@ fn continue_run(
     Ok(DriveOutcome::Driven(run, left))
 }
 
-/// Records that new depths go by the latest rules. A run that goes by the answers of another one keeps that one's.
+/// Records that new depths follow the latest rules. A replay keeps the rules of the run that it
+/// replays.
 fn record_latest_rules(
     store: &mut RunStore,
     state: &mut State,
@@ -131,7 +132,7 @@ fn record_latest_rules(
     Ok(())
 }
 
-/// Refuses to go on from nodes whose branches were removed: worktrees are made at them.
+/// Refuses to continue from nodes whose branches were removed: worktrees are made from them.
 fn must_have_branches(home: &RepoHome, facts: &Facts) -> Result<(), CommandFailure> {
     if facts.stop_reason().is_some() || facts.world != WorldKind::Real {
         return Ok(());
@@ -150,7 +151,7 @@ fn must_have_branches(home: &RepoHome, facts: &Facts) -> Result<(), CommandFailu
     Ok(())
 }
 
-/// Records what the user wants done again. One event: a run that is cut off here has it whole, or not at all.
+/// Records the requested redos as one event: a run that is killed here has all of it, or nothing.
 fn record_sent_back(
     store: &mut RunStore,
     state: &mut State,
@@ -177,7 +178,7 @@ fn record_sent_back(
     Ok(())
 }
 
-/// Candidates of failed evals that git has removed by now: no ref points at them.
+/// Returns the candidate commits of failed evals that git has collected: no ref points at them.
 fn missing_commits(facts: &Facts, world: RunPorts<'_>) -> Result<Vec<Commit>, CommandFailure> {
     let failed = facts.evals.iter().filter(|eval| eval.fresh_candidate_failure().is_some());
     let mut gone = Vec::new();
@@ -189,16 +190,16 @@ fn missing_commits(facts: &Facts, world: RunPorts<'_>) -> Result<Vec<Commit>, Co
     Ok(gone)
 }
 
-/// What became of a run that was to be driven.
+/// Outcome of driving a run.
 pub(super) enum DriveOutcome {
-    /// It never began: Ctrl-C came first.
+    /// Interrupted by Ctrl-C before it began.
     NotBegun,
-    /// The loop left it.
+    /// Left by the loop.
     Driven(RunDir, RunEnding),
 }
 
 impl DriveOutcome {
-    /// Says how it ended, and what that means for whoever started the program.
+    /// Prints the outcome, and returns the exit code for it.
     pub(super) fn show_and_exit(
         &self,
         output: OutputFormat,
@@ -210,14 +211,14 @@ impl DriveOutcome {
     }
 }
 
-/// The flag of whoever wants failed evals tried again.
+/// Flag for another attempt of failed evals.
 const RETRY_FAILED_FLAG: &str = "--retry-failed";
 
 /// How the loop left a run.
 pub(super) enum RunEnding {
-    /// At its end.
+    /// A stop condition was reached.
     Ended(Box<State>),
-    /// Where it can be resumed: nothing of that is on record.
+    /// Interrupted, and can be resumed: the record has nothing about it.
     Interrupted(Box<State>),
 }
 
@@ -267,7 +268,8 @@ pub(super) fn drive_run(
     Ok(left)
 }
 
-/// What to do about a root whose sweep fails: a run has one root, whatever is committed later.
+/// Returns the hint for a root whose sweep fails: a run keeps its root, whatever is committed
+/// later.
 fn mend_root_hint(root: &str, resume_command: &str) -> String {
     format!(
         "mend it, in a commit or in the configuration, and start a new run, for this one stays at its root commit {root} and at its \
@@ -275,14 +277,16 @@ fn mend_root_hint(root: &str, resume_command: &str) -> String {
     )
 }
 
-/// What to do about results of the root that are no baseline. Nothing of theirs is taken in yet.
+/// Returns the hint for results of the root that are no valid baseline. Nothing of them is recorded
+/// yet.
 fn renew_baseline_hint(file: &UserPath, root: &str, resume_command: &str) -> String {
     format!(
         "`treebeam baseline --commit {root}` measures the root anew; with its results in `{file}`, `{resume_command}` goes on from here"
     )
 }
 
-/// What to do about data that are not the root's any more: treebeam has no copy of them.
+/// Returns the hint for inputs that have changed since the root was measured: treebeam has no copy
+/// of them.
 fn restore_inputs_hint(resume_command: &str, some_failed: bool) -> String {
     let resume_command = if some_failed && !resume_command.contains(RETRY_FAILED_FLAG) {
         format!(
@@ -299,7 +303,7 @@ fn is_inputs_failure(eval: &Eval) -> bool {
 }
 
 impl RunEnding {
-    /// How the run stands.
+    /// Returns the facts of the run.
     pub(super) fn facts(&self) -> &Facts {
         match self {
             Self::Ended(state) | Self::Interrupted(state) => state,
@@ -324,7 +328,7 @@ impl RunEnding {
         Ok(self.exit())
     }
 
-    /// What it means for whoever started the program.
+    /// Returns the exit code for the ending.
     pub(super) fn exit(&self) -> CommandExit {
         match self {
             Self::Ended(state) if has_only_failures(state) => CommandExit::Failed,
@@ -356,7 +360,7 @@ fn show_interruption(facts: &Facts, output: OutputFormat) -> Result<(), CommandF
     Ok(())
 }
 
-/// Sweeps are processes of their own. In the dry world they are none.
+/// Prints a note about running sweeps, which outlive this process. The dry world has none.
 pub(super) fn note_running_sweeps(facts: &Facts) {
     let is_swept = |eval: &&Eval| matches!(eval.stage, Stage::Sweeping(_));
     let sweeps = match facts.world {
@@ -375,7 +379,7 @@ pub(super) fn note_running_sweeps(facts: &Facts) {
     }
 }
 
-/// Whether the root's sweep was begun and has not ended. Results that were there already are not swept for.
+/// Returns true if the root's sweep has begun and has not ended. A given baseline needs no sweep.
 fn is_root_sweeping(facts: &Facts) -> bool {
     facts.phase == RunPhase::Measuring
         && facts.baseline == RootBaseline::Unmeasured
@@ -383,12 +387,12 @@ fn is_root_sweeping(facts: &Facts) -> bool {
         && facts.settings.measure.baseline_csv.is_none()
 }
 
-/// Why nobody goes on with a run that is not over, for programs.
+/// Returns the stop reason of an unfinished run that no process holds, for programs.
 pub(super) fn interruption_reason(facts: &Facts) -> &'static str {
     if facts.stopped_after().is_some() { "stopped_after_depth" } else { "interrupted" }
 }
 
-/// Whether something failed, an eval or asking for ideas, and nothing came to a score.
+/// Returns true if an eval or an idea question failed and nothing was scored.
 fn has_only_failures(facts: &Facts) -> bool {
     let failed = |eval: &Eval| matches!(eval.stage, Stage::Failed { .. });
     let unanswered = |asked: &Expansion| matches!(asked.ideas, ExpansionIdeas::Failed { .. });
@@ -421,7 +425,7 @@ fn show_end(facts: &Facts, run: &RunDir, output: OutputFormat) -> Result<(), Com
     Ok(())
 }
 
-/// The last line for programs.
+/// Renders the last JSON line of a run.
 pub(super) fn render_end_json(facts: &Facts, stop_reason: impl Serialize) -> Value {
     let mut end = json!({
         "type": "end",

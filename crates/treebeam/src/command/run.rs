@@ -1,4 +1,4 @@
-//! `treebeam run`: starts a run, or goes on with the one that is named.
+//! `treebeam run`: starts a run, or resumes the named one.
 
 use super::resume::{self, DriveOutcome};
 use super::{OutputFormat, replay, run_start};
@@ -20,9 +20,9 @@ use treebeam_core::rules_version::RulesVersion;
 use treebeam_run::port::{AgentRole, Interrupt as _};
 use treebeam_store::{RunStore, StoreError};
 
-/// The seed of the dry world: every dry run of a repository is the same.
+/// Seed of the dry world: every dry run of a repository is the same.
 const DRY_SEED: u64 = 7;
-/// Who must be there.
+/// Roles that must have an agent.
 const REQUIRED_ROLES: [AgentRole; 2] = [AgentRole::Coder, AgentRole::Ideas];
 
 pub(super) fn run_run(
@@ -34,7 +34,7 @@ pub(super) fn run_run(
     start_or_resume(home, config, args, output)?.show_and_exit(output)
 }
 
-/// Starts a run or goes on with one, to its end or to where it is left.
+/// Starts or resumes a run, and drives it until it ends or is interrupted.
 pub(super) fn start_or_resume(
     home: &RepoHome,
     config: &Config,
@@ -55,7 +55,7 @@ pub(super) fn start_or_resume(
     resume_named_run(home, config, &id, args, output)
 }
 
-/// Refuses to begin a run for somebody who wants to do work of another one again.
+/// Refuses redo flags without a run id: a new run has nothing to redo.
 fn must_name_a_run(args: &RunArgs) -> Result<(), CommandFailure> {
     let Some(flag) = args.going.again.first_flag().filter(|_| args.run_id.is_none()) else {
         return Ok(());
@@ -64,7 +64,7 @@ fn must_name_a_run(args: &RunArgs) -> Result<(), CommandFailure> {
     Err(CommandFailure::usage(what).with_hint(format!("`treebeam resume {flag}` goes on with the latest unfinished one, `treebeam resume RUN {flag}` with any")))
 }
 
-/// Goes on with a run that is there.
+/// Resumes an existing run.
 fn resume_named_run(
     home: &RepoHome,
     config: &Config,
@@ -133,7 +133,7 @@ fn start_run(
     launch_run(home, config, started, args, output)
 }
 
-/// Puts the beginning of a run on record, and goes on from there.
+/// Records the start of a run, and drives it.
 pub(super) fn launch_run(
     home: &RepoHome,
     config: &Config,
@@ -145,7 +145,8 @@ pub(super) fn launch_run(
         return Ok(DriveOutcome::NotBegun);
     }
     let (store, state) = match RunStore::create(&home.runs_root, &started) {
-        // Another process was faster: its run is taken, or, where no name was given, the next free one.
+        // Another process was faster: its run is resumed, or, without a given name, the next free
+        // name is used.
         Err(StoreError::Exists { .. }) if args.run_id.is_some() => {
             return resume_named_run(home, config, &started.run, args, output);
         }

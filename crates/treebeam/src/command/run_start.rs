@@ -1,4 +1,4 @@
-//! What must hold before a run may begin, and what it begins with: for `run`, `eval` and `baseline` alike.
+//! Checks the preconditions of a new run, and chooses its name: for `run`, `eval` and `baseline`.
 
 use crate::config::Config;
 use crate::dotenv::Dotenv;
@@ -19,10 +19,10 @@ use treebeam_run::port::AgentRole;
 use treebeam_score::sweep_csv::Sweep;
 use treebeam_store::input::{self, InputError};
 
-/// How many files of a dirty checkout are listed.
+/// Maximum number of listed files of a dirty checkout.
 const MAX_LISTED_FILES: usize = 20;
 
-/// The name of a new run: the one that was given, which nobody has, or one by the time.
+/// Returns the name of a new run: the given one if it is free, or one by the time.
 pub(super) fn choose_run_id(home: &RepoHome, given: Option<&str>) -> Result<RunId, CommandFailure> {
     let Some(name) = given else { return default_run_id(home) };
     let id: RunId = name.parse()?;
@@ -34,7 +34,7 @@ pub(super) fn choose_run_id(home: &RepoHome, given: Option<&str>) -> Result<RunI
     Ok(id)
 }
 
-/// The time now, in UTC, with a number behind it where that is taken.
+/// Returns the current time in UTC as a name, with a number appended if it is taken.
 pub(super) fn default_run_id(home: &RepoHome) -> Result<RunId, CommandFailure> {
     let now = Timestamp::now().strftime("%Y%m%d-%H%M%S").to_string();
     let mut id: RunId = now.parse()?;
@@ -46,7 +46,7 @@ pub(super) fn default_run_id(home: &RepoHome) -> Result<RunId, CommandFailure> {
     Ok(id)
 }
 
-/// When a run begins: the dry world knows no time but its root's.
+/// Returns the start time of a run: in the dry world, the time of its root commit.
 pub(super) fn run_start_time(home: &RepoHome, world: WorldKind) -> Timestamp {
     match world {
         WorldKind::Dry { .. } => home.repo.head_time,
@@ -54,13 +54,13 @@ pub(super) fn run_start_time(home: &RepoHome, world: WorldKind) -> Timestamp {
     }
 }
 
-/// Says that nothing has begun.
+/// Prints that nothing has begun, and returns the exit code.
 pub(super) fn interrupted_before_start() -> CommandExit {
     terminal::print_line("interrupted before the run began");
     CommandExit::Interrupted
 }
 
-/// Refuses to begin a run whose time is over: nothing would begin in it.
+/// Refuses a deadline that has passed: the run would begin nothing.
 pub(super) fn must_have_time_left(limits: &RunLimits) -> Result<(), CommandFailure> {
     let now = Timestamp::now();
     match limits.deadline {
@@ -74,7 +74,7 @@ pub(super) fn must_have_time_left(limits: &RunLimits) -> Result<(), CommandFailu
     }
 }
 
-/// Refuses to begin where nothing measures a code state.
+/// Refuses to start without a sweep command.
 pub(super) fn must_have_sweep_command(measure: &MeasureSettings) -> Result<(), CommandFailure> {
     if measure.sweep_command.is_some() {
         return Ok(());
@@ -84,7 +84,8 @@ pub(super) fn must_have_sweep_command(measure: &MeasureSettings) -> Result<(), C
     ))
 }
 
-/// Refuses a baseline that cannot be read, or lacks a column that the run needs, before anything is begun.
+/// Refuses a baseline that cannot be read, or lacks a column that the run needs, before anything
+/// begins.
 pub(super) fn must_have_readable_baseline(
     top: &Path,
     settings: &FixedSettings,
@@ -101,7 +102,7 @@ pub(super) fn must_have_readable_baseline(
     Ok(())
 }
 
-/// Where the root's figures were to be taken from a file that is not there.
+/// Explains a missing baseline file.
 fn missing_baseline(error: InputError) -> CommandFailure {
     let InputError::Missing { file } = error else { return error.into() };
     let what = format!("`baseline_csv`: there is no file `{file}`, seen from the repository's top");
@@ -109,7 +110,7 @@ fn missing_baseline(error: InputError) -> CommandFailure {
         .with_hint("`treebeam baseline` measures the root and writes it; without the key, a run measures it itself")
 }
 
-/// Who is set for these roles.
+/// Returns the configured agents of these roles.
 pub(super) fn role_agents<'a>(
     home: &RepoHome,
     config: &'a Config,
@@ -120,7 +121,7 @@ pub(super) fn role_agents<'a>(
     Ok(seats.filter(|seat| roles.contains(&seat.role)).collect())
 }
 
-/// Refuses to begin without these agents and their keys.
+/// Refuses to start without these agents and their keys.
 pub(super) fn must_have_agents(
     seats: &[RoleAgent<'_>],
     needed: &[AgentRole],
@@ -130,8 +131,8 @@ pub(super) fn must_have_agents(
     Ok(())
 }
 
-/// Refuses a program of an agent that no worktree can have: its relative path leads to no file
-/// here, and git does not track it.
+/// Refuses an agent's program that no worktree can have: its relative path leads to no file here,
+/// and git does not track it.
 pub(super) fn must_have_agent_programs(
     home: &RepoHome,
     seats: &[RoleAgent<'_>],
@@ -154,7 +155,7 @@ pub(super) fn must_have_agent_programs(
     Ok(())
 }
 
-/// Says what may be paid, and asks where that is much.
+/// Prints the expected cost, and asks for consent where it is high.
 pub(super) fn must_be_affordable(
     config: &Config,
     settings: &FixedSettings,
@@ -166,7 +167,8 @@ pub(super) fn must_be_affordable(
     preflight::confirm_cost(&estimate, config.confirm_above(), consent)
 }
 
-/// Refuses to begin from what is in no commit. What the command itself is given, prompts and inputs need not be in one.
+/// Refuses to start with uncommitted changes. Files of the command line, prompts and inputs may be
+/// uncommitted.
 pub(super) fn must_have_clean_checkout(
     home: &RepoHome,
     config: &Config,
@@ -201,13 +203,14 @@ pub(super) fn must_have_clean_checkout(
     Err(CommandFailure::environment(what).with_hint(format!("{hint}{log}")))
 }
 
-/// A character of a file name as it may be shown on a terminal.
+/// Escapes a character of a file name for the terminal.
 fn escape_control(c: char) -> Vec<char> {
     if c.is_control() { c.escape_debug().collect() } else { vec![c] }
 }
 
-/// Refuses a name whose refs are in the way of a new run, and removes the journal ref that an earlier run of this
-/// name left. Refs outlive a run directory that was deleted, and are shared by all checkouts of a repository.
+/// Refuses a name whose refs block a new run, and removes the journal ref that an earlier run of
+/// this name left. Refs outlive a run directory that was deleted, and are shared by all checkouts
+/// of a repository.
 pub(super) fn must_have_free_refs(home: &RepoHome, id: &RunId) -> Result<(), CommandFailure> {
     let runs_root = home.make_runs_root()?;
     let repo = GitRepo::new(home.repo.clone(), runs_root, id.clone())?;
@@ -246,7 +249,7 @@ mod tests {
         let earlier = GitRepo::new(home.repo.clone(), folder.path(), id.clone()).expect("a run");
         let tip = JournalTip { seq: 40, digest: Sha256::hash_bytes(b"a line") };
         earlier.mark_journal(&tip).expect("a ref");
-        // A run that is refused changes nothing.
+        // A refused run changes nothing.
         folder.git(["branch", "tree"]).expect("a branch");
         assert!(must_have_free_refs(&home, &id).is_err());
         assert_eq!(earlier.journal_tip().expect("a ref"), Some(tip));

@@ -1,5 +1,6 @@
-//! `treebeam schema`: JSON Schemas of what treebeam prints and writes. They are kept by hand beside this program, and a
-//! test holds them against real output.
+//! `treebeam schema`: prints the JSON Schemas of what treebeam prints and writes.
+//!
+//! They are kept by hand beside this program, and a test checks them against real output.
 
 use super::OutputFormat;
 use super::serve::route;
@@ -61,10 +62,10 @@ static SCHEMAS: [Schema; 30] = [
     schema!("schema", "what `treebeam schema --json` prints"),
 ];
 
-/// What is printed beside the schemas, and is none.
+/// Name of the printed list of transitions, which is no schema.
 const TRANSITIONS_NAME: &str = "transitions";
 
-/// The same.
+/// Name of the printed list of routes, which is no schema.
 const ROUTES_NAME: &str = "routes";
 
 pub(super) fn run_schema(

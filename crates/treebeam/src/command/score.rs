@@ -1,5 +1,6 @@
-//! `treebeam score`: compares two results CSVs as a run would, and shows what it makes of them. Reads only, starts no
-//! process, and needs no repository.
+//! `treebeam score`: compares two results CSVs as a run would, and shows the score.
+//!
+//! Reads only, starts no process, and needs no repository.
 
 use super::OutputFormat;
 use crate::cli::ScoreArgs;
@@ -75,7 +76,7 @@ pub(super) fn run_score(
     Ok(CommandExit::Done)
 }
 
-/// N, if it is one.
+/// Parses the value of `--limit`.
 fn parse_limit(text: &str) -> Result<u32, CommandFailure> {
     text.parse().map_err(|_| {
         let what = format!("`--limit {text}`: it must be a whole number from 0 to {}", u32::MAX);
@@ -83,7 +84,7 @@ fn parse_limit(text: &str) -> Result<u32, CommandFailure> {
     })
 }
 
-/// The configuration with what the flags say about the metrics.
+/// Loads the configuration with the flags about metrics over it.
 fn load_score_config(here: &Path, args: &ScoreArgs) -> Result<Config, CommandFailure> {
     let mut config = Config::load(here, args.config.config.as_deref())?;
     let flag = |name: &str, value: &str, why: String| {
@@ -120,7 +121,8 @@ fn read_sweep(
     Ok(Sweep::read_csv(reader, &name, limit, &settings.score)?)
 }
 
-/// A column's name may have a colon in it: that a direction was meant shows only where there is no such column.
+/// Adds a hint to a missing primary column. A column's name may contain a colon: a mistyped
+/// direction shows only where there is no such column.
 fn explain_sweep_error(error: SweepError, primary: Option<&PrimaryMetric>) -> CommandFailure {
     let no_primary = matches!(error, SweepError::NoColumn { role: ColumnRole::Primary, .. });
     let failure = CommandFailure::from(error);
@@ -130,7 +132,7 @@ fn explain_sweep_error(error: SweepError, primary: Option<&PrimaryMetric>) -> Co
     failure
 }
 
-/// Does two things at once: a large pair of files takes the time of one.
+/// Runs two functions concurrently: a large pair of files takes the time of one.
 fn run_both<T: Send>(
     one: impl FnOnce() -> Result<T, CommandFailure>,
     other: impl FnOnce() -> Result<T, CommandFailure> + Send,

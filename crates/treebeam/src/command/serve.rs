@@ -1,11 +1,14 @@
-//! `treebeam serve`: the runs of a repository in a browser, live. Reads the runs as `treebeam watch` does, and asks for
-//! changes as `pause`, `unpause`, `stop` and `idea add` do; it takes no lock and writes nothing else.
+//! `treebeam serve`: shows the runs of a repository in a browser, live.
+//!
+//! Reads the runs as `treebeam watch` does, and requests changes as `pause`, `unpause`, `stop` and
+//! `idea add` do; it takes no lock and writes nothing else.
 //!
 //! # Layout
-//! `guard` says who is let in, [`route`] is the table of all addresses, `pages` answers those that
-//! look, `actions` those that ask for a change, `streams` those that stay open; `hub` keeps up with
-//! runs, `listing` remembers all of them in short, `page_changes` says what an event changes,
-//! `form` reads fields. `live.js` and `live.css` are added to the script and the style of a report.
+//! [`mod@guard`] admits requests, [`mod@route`] is the table of all addresses, [`mod@pages`]
+//! answers those that read, [`mod@actions`] those that request a change, [`mod@streams`] those that
+//! stay open. [`mod@hub`] follows runs, [`mod@listing`] caches digests of all of them,
+//! [`mod@page_changes`] maps events to changed parts, [`mod@form`] parses fields. `live.js` and
+//! `live.css` are added to script and style of a report.
 
 mod actions;
 mod form;
@@ -39,12 +42,12 @@ use treebeam_process::interrupt;
 use treebeam_store::{RunDir, StoreError};
 use treebeam_web::{RequestTimeouts, WebAnswer, WebRequest, WebServer, WebSite};
 
-/// The token, where the user wants to know it beforehand: so pages find their server again when it was started anew.
+/// Environment variable with the token: with a known token, pages find a restarted server again.
 const TOKEN_VARIABLE: &str = "TREEBEAM_SERVE_TOKEN";
-/// How long the parts of a request may take to come.
+/// Maximum time for receiving the parts of a request.
 const REQUEST_TIMEOUTS: RequestTimeouts =
     RequestTimeouts { head: Duration::from_secs(5), body: Duration::from_secs(10) };
-/// A shorter one might be guessed.
+/// Minimum length of a token; a shorter one might be guessed.
 const MIN_TOKEN_BYTES: usize = 20;
 
 pub(super) fn run_serve(
@@ -52,7 +55,7 @@ pub(super) fn run_serve(
     args: &ServeArgs,
     output: OutputFormat,
 ) -> Result<CommandExit, CommandFailure> {
-    // The token is in this process. Where it cannot be shielded it is as open as any other program.
+    // This process holds the token. If it cannot be shielded it is as open as any other program.
     drop(forbid_inspection());
     let runs = ServedRuns::find(here, args.run.as_deref())?;
     let (listener, at) = bind_listener(args)?;
@@ -81,13 +84,13 @@ pub(super) fn run_serve(
             terminal::print_note("whoever has this address can look, and steer; Ctrl-C ends it");
         }
     }
-    // Nobody else sends: it ends when it is asked to.
+    // There is no other sender: this ends on a request to stop.
     let _ = is_asked.recv();
     server.stop();
     Ok(CommandExit::Interrupted)
 }
 
-/// Where we are to be found.
+/// Binds the server's address.
 fn bind_listener(args: &ServeArgs) -> Result<(TcpListener, SocketAddr), CommandFailure> {
     let ip: IpAddr = args.host;
     if ip.is_unspecified() {
@@ -129,7 +132,7 @@ fn random_token() -> Result<String, CommandFailure> {
     Ok(treebeam_web::random_bytes()?.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// The runs that are shown: those of the repository, and the one that was named.
+/// The served runs: those of the repository, and the one that was named.
 struct ServedRuns {
     home: Option<RepoHome>,
     named: Option<(RunId, RunLocation)>,
@@ -145,7 +148,7 @@ impl ServedRuns {
         Ok(Self { home: RepoHome::find(here).ok(), named: Some((id, found)) })
     }
 
-    /// The digest of the folder that is served: that of the run that was named, or else the one of all runs.
+    /// Returns the digest of the served folder: that of the named run, or else the one of all runs.
     fn folder_digest(&self) -> Sha256 {
         let named = self.named.as_ref().map(|(_, found)| found.run.root());
         let folder = named.or_else(|| self.home.as_ref().map(|home| home.runs_root.as_path()));
@@ -156,7 +159,7 @@ impl ServedRuns {
 }
 
 impl ServedRuns {
-    /// All of them, the newest first, and where each lies.
+    /// Lists all runs with their directories, the newest first.
     fn list_run_dirs(&self) -> Result<Vec<(RunId, RunDir)>, StoreError> {
         let ids = self
             .home
@@ -173,7 +176,7 @@ impl ServedRuns {
     }
 }
 
-/// What is behind the addresses.
+/// State of the server behind the addresses.
 struct Dashboard {
     runs: Arc<ServedRuns>,
     guard: RequestGuard,

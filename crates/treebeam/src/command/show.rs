@@ -1,4 +1,4 @@
-//! `treebeam show`: all that is on record about one node, one eval or one conversation. Reads only.
+//! `treebeam show`: shows the record of one node, eval or conversation. Reads only.
 
 mod document;
 
@@ -9,26 +9,26 @@ use crate::run_location::RunLocation;
 use crate::terminal;
 use treebeam_core::id::{CodePlace, NodeId};
 
-/// Stands before the name of a conversation.
+/// Argument before the number of a conversation.
 const CONVERSATION_WORD: &str = "conv";
 
-/// What is to be shown of a run.
+/// Item of a run to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ShowTarget<'a> {
-    /// The conversation of a node.
+    /// Conversation of a node.
     Conversation(NodeId),
-    /// A node or an eval, by its name.
+    /// Name of a node or an eval.
     Place(&'a str),
 }
 
-/// What was typed: the run, where it is named, and what is to be shown of it.
+/// Parses the arguments: the run, if it is named, and the item to show.
 pub(super) fn parse_show_words(
     words: &[String],
 ) -> Result<(Option<&str>, ShowTarget<'_>), CommandFailure> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match *words {
         [id] => Ok((None, parse_target(id))),
-        // A run may have that name.
+        // `conv` may also be the name of a run.
         [CONVERSATION_WORD, id] if chosen_place::require_conversation_id(id).is_ok() => {
             Ok((None, ShowTarget::Conversation(chosen_place::require_conversation_id(id)?)))
         }

@@ -1,4 +1,4 @@
-//! `treebeam status`: how a run stands. Reads only.
+//! `treebeam status`: shows the state of a run. Reads only.
 
 use super::OutputFormat;
 use super::resume::interruption_reason;
@@ -50,13 +50,13 @@ pub(super) fn run_status(
     Ok(CommandExit::Done)
 }
 
-/// What the budgets count for calls without an answer: it stands with the calls, not on record.
+/// Loads the budgets' count for calls without an answer: it is kept with the calls, not on record.
 pub(super) fn load_unanswered(run: &RunDir) -> Result<UnansweredCalls, CommandFailure> {
     let CallAmount { cost, tokens } = CallStore::Run(run.clone()).spent_unanswered()?;
     Ok(UnansweredCalls { cost, tokens })
 }
 
-/// The questions to agents that whoever runs a run cannot ask at the moment.
+/// Returns the agent calls that the run's process has to delay at the moment.
 fn list_waiting_questions(run: &RunDir) -> Vec<WaitingQuestion> {
     lease::find_holder(run).map_or_else(Vec::new, |holder| holder.waiting)
 }
@@ -85,7 +85,7 @@ fn render_status_json(
         RunPhase::Promoting { .. } => "promoting",
         RunPhase::Stopped { .. } => "stopped",
     };
-    // That nobody is at it is not on record, and needs not be: it can be seen.
+    // The absence of a process is visible, and not on record.
     let left =
         (runner.is_none() && facts.stop_reason().is_none()).then(|| interruption_reason(facts));
     let stop_reason = facts.stop_reason().map(|stop| stop.to_string());

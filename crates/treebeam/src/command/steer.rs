@@ -1,5 +1,6 @@
-//! `treebeam pause`, `unpause` and `stop`: a word to the process that runs a run, by the run's inbox. Nothing is written
-//! where nobody would read it.
+//! `treebeam pause`, `unpause` and `stop`: post a message to the process that holds a run.
+//!
+//! Messages go through the run's inbox. Nothing is written if no process would read it.
 
 use super::OutputFormat;
 use crate::failure::{CommandExit, CommandFailure};
@@ -17,10 +18,10 @@ use treebeam_store::RunDir;
 use treebeam_store::inbox::{self, MessageStatus, OutgoingMessage};
 use treebeam_store::lease::{self, LockHolder, RunPresence};
 
-/// How long an answer is waited for, and how often it is looked for.
+/// Maximum wait for an answer; [`ANSWER_POLL_INTERVAL`] is the time between polls.
 const MAX_ANSWER_WAIT: Duration = Duration::from_secs(5);
 const ANSWER_POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// After how many looks it is asked whether anybody is still there.
+/// Number of polls after which the process is checked.
 const POLLS_PER_OWNER_CHECK: u32 = 10;
 
 pub(super) fn run_steer(
@@ -44,17 +45,17 @@ pub(super) fn run_steer(
     Ok(CommandExit::Done)
 }
 
-/// A wish that was heard, or will be.
+/// A request that was acted upon, or will be.
 pub(super) struct SteerReceipt {
     run: RunId,
     message: MessageId,
     outcome: &'static str,
     owner: LockHolder,
-    /// What came of it, in words.
+    /// Result of the request as text.
     pub(super) text: String,
 }
 
-/// Tells whoever runs a run, and waits a little for what comes of it.
+/// Posts a request to the process that holds a run, and waits briefly for the answer.
 pub(super) fn steer_run(
     found: &RunLocation,
     wish: UserRequest,
@@ -85,7 +86,7 @@ pub(super) fn steer_run(
     Ok(SteerReceipt { run: id.clone(), message, outcome, owner, text })
 }
 
-/// The run that is named, or the only one that is running.
+/// Finds the named run, or the only one that is running.
 fn find_steered_run(here: &Path, name: Option<&str>) -> Result<RunLocation, CommandFailure> {
     if name.is_some() {
         return RunLocation::find(here, name);
@@ -102,7 +103,8 @@ fn find_steered_run(here: &Path, name: Option<&str>) -> Result<RunLocation, Comm
     }
 }
 
-/// Who runs the run. One that has just come is given the time to say who it is.
+/// Returns the process that holds the run. A process that has just started is given time to write
+/// its lock note.
 fn wait_for_owner(
     run: &RunDir,
     facts: &Facts,
@@ -130,17 +132,18 @@ fn wait_for_owner(
     }
 }
 
-/// What came of a message.
+/// State of a message.
 pub(super) enum MessageAnswer {
     Taken,
-    /// Nothing yet.
+    /// Not read yet.
     Waiting,
     Refused(String),
-    /// Whoever was to read it is gone.
+    /// The process that was to read it has ended.
     ReaderGone,
 }
 
-/// Waits a little for what comes of a message to the process with this epoch, or to whoever runs the run.
+/// Waits briefly for the answer to a message to the process with this epoch, or to any process that
+/// holds the run.
 pub(super) fn wait_for_answer(
     run: &RunDir,
     message: &MessageId,
@@ -159,7 +162,7 @@ pub(super) fn wait_for_answer(
         }
         looks += 1;
         if looks.is_multiple_of(POLLS_PER_OWNER_CHECK) && !has_reader(run, epoch) {
-            // It may have read the message as the last thing that it did.
+            // The process may have read the message just before it ended.
             return read().unwrap_or(MessageAnswer::ReaderGone);
         }
         thread::sleep(ANSWER_POLL_INTERVAL);

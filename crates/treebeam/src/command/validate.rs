@@ -1,4 +1,4 @@
-//! `treebeam validate`: checks that a run's record, files, refs and decisions hold together, and writes what it found.
+//! `treebeam validate`: checks a run's record, files, refs and decisions, and reports findings.
 
 pub(super) mod chain;
 mod commits;
@@ -25,10 +25,10 @@ use treebeam_score::compare;
 use treebeam_score::sweep_csv::Sweep;
 use treebeam_store::{OpenNote, RunDir, RunFiles, StoreError};
 
-/// What was found, for people, in the run's directory.
+/// Name of the report in the run's directory.
 const REPORT_FILE: &str = "VALIDATION_REPORT.md";
 
-/// A run and what is wrong with it.
+/// A run's state, and the findings about it.
 pub(super) struct ValidatedRun {
     pub(super) state: State,
     pub(super) findings: Vec<AuditFinding>,
@@ -59,7 +59,7 @@ pub(super) fn run_validate(
 }
 
 impl ValidatedRun {
-    /// Says what was found, and what that means for a script.
+    /// Prints the findings, and returns the exit code for them.
     pub(super) fn show_and_exit(&self, output: OutputFormat) -> CommandExit {
         if output == OutputFormat::Text {
             for finding in &self.findings {
@@ -119,7 +119,7 @@ pub(super) fn validate_run(found: &RunLocation) -> Result<ValidatedRun, CommandF
     Ok(ValidatedRun { state, findings })
 }
 
-/// Reads the record, and compares its two forms.
+/// Reads the record, and compares journal and manifest.
 fn check_record(run: &RunDir, findings: &mut Vec<AuditFinding>) -> Result<State, CommandFailure> {
     let opened = treebeam_store::open_to_read(run)?;
     findings.extend(opened.notes.iter().map(finding_from_note));
@@ -137,7 +137,8 @@ fn check_record(run: &RunDir, findings: &mut Vec<AuditFinding>) -> Result<State,
     Ok(opened.state)
 }
 
-/// Adds why the journal cannot be read. Several checks read it: the same damage is one finding.
+/// Adds the reason why the journal cannot be read. Several checks read it: the same damage is one
+/// finding.
 fn add_journal_damage(error: &StoreError, findings: &mut Vec<AuditFinding>) {
     let advice = error.hint().unwrap_or_default();
     let found = AuditFinding::new(error_chain_text(error), "journal.jsonl", advice);
@@ -146,7 +147,7 @@ fn add_journal_damage(error: &StoreError, findings: &mut Vec<AuditFinding>) {
     }
 }
 
-/// What is wrong and why, in one line.
+/// Formats an error with its causes in one line.
 fn error_chain_text(error: &(dyn Error + 'static)) -> String {
     let words: Vec<_> = anyhow::Chain::new(error).map(ToString::to_string).collect();
     words.join(": ")
@@ -189,7 +190,7 @@ fn check_files(run: &RunDir, facts: &Facts, findings: &mut Vec<AuditFinding>) {
     }
 }
 
-/// Every node's commit must be what its ref points at, and its worktree should be there.
+/// Checks that every node's ref points at its commit, and that its worktree exists.
 fn check_refs(
     repo: &UserRepo,
     run: &RunDir,
@@ -243,11 +244,11 @@ fn check_decisions(run: &RunDir, facts: &Facts, findings: &mut Vec<AuditFinding>
     findings.extend(audit::decisions_changed_by_rules(facts, &today));
 }
 
-/// The figures of an eval, computed again from its artifacts.
+/// The score of an eval, computed again from its artifacts.
 struct RescoredEval {
-    /// By the rules that it was scored by.
+    /// By the rules that it was scored with.
     recorded: CandidateScore,
-    /// By the latest rules, where these are others and the eval was decided.
+    /// By the latest rules, if these are others and the eval was decided.
     latest: Option<CandidateScore>,
 }
 

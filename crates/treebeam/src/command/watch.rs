@@ -1,5 +1,7 @@
-//! `treebeam watch`: a run on the terminal while it goes on. Reads only, takes no lock, and leaves the terminal as it was.
-//! What is shown, and what a key does, is said by `view::screen`.
+//! `treebeam watch`: shows a running search on the terminal. Reads only, takes no lock.
+//!
+//! It restores the terminal at the end. Screen content and keys are defined in
+//! [`treebeam_view::screen`].
 
 mod screen_file;
 mod terminal;
@@ -21,13 +23,13 @@ use treebeam_view::screen::{
     self, ScreenFile, ScreenModel, ScreenUpdate, WatchHistory, WatchScene,
 };
 
-/// How long a key is waited for before the journal is looked at again.
+/// Maximum wait for a key before the journal is polled again.
 const MAX_KEY_WAIT: Duration = Duration::from_millis(200);
-/// How often the screen is drawn where nothing has happened: times go on, and logs grow.
+/// Interval of redraws without news: times go on, and logs grow.
 const REDRAW_INTERVAL: Duration = Duration::from_millis(500);
-/// How often it is asked who runs the run: for a moment, the question is in a runner's way.
+/// Interval of the check for a running process: the check blocks a starting process for a moment.
 const RUNNER_CHECK_INTERVAL: Duration = Duration::from_secs(2);
-/// How long a journal that cannot be followed is left alone.
+/// Pause after a failed read of the journal.
 const JOURNAL_RETRY_INTERVAL: Duration = Duration::from_secs(2);
 
 pub(super) fn run_watch(
@@ -47,13 +49,13 @@ pub(super) fn run_watch(
     show_run(watched, &mut WatchTerminal::open()?)
 }
 
-/// The run that is named, or the latest one that somebody runs, or else the latest one.
+/// Finds the named run, or else the latest running one, or else the latest one.
 fn find_watched_run(here: &Path, name: Option<&str>) -> Result<RunLocation, CommandFailure> {
     let running = if name.is_none() { RepoHome::find(here)?.list_running()?.pop() } else { None };
     RunLocation::find(here, running.as_ref().map(RunId::as_str).or(name))
 }
 
-/// Shows a run until the user has seen enough.
+/// Shows a run until the user quits.
 fn show_run(
     mut watched: WatchSession<'_>,
     terminal: &mut WatchTerminal,
@@ -93,24 +95,25 @@ fn show_run(
     }
 }
 
-/// Whether a look brought something.
+/// Tells if a poll of the journal found new events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum JournalChange {
     None,
     Some,
 }
 
-/// A run, and what is known of it.
+/// A watched run, and what was read of it.
 struct WatchSession<'a> {
     run: &'a RunDir,
     directory: String,
     follower: RunFollower,
     diary: WatchHistory,
     runner: Option<String>,
-    /// What would go on with it.
+    /// Command that resumes the run.
     resume_command: String,
     trouble: Option<String>,
-    /// When the journal is looked at, and who runs the run is asked, again.
+    /// Time of the next poll of the journal; `next_question` is that of the next check for a
+    /// running process.
     next_look: Instant,
     next_question: Instant,
 }
@@ -149,7 +152,7 @@ impl<'a> WatchSession<'a> {
         }
     }
 
-    /// Takes in what is new.
+    /// Reads the new events.
     fn refresh(&mut self, now: Instant) -> JournalChange {
         let news =
             if now >= self.next_look { self.follow_journal(now) } else { JournalChange::None };
@@ -188,7 +191,7 @@ impl<'a> WatchSession<'a> {
     }
 }
 
-/// What the end of the journal has to say.
+/// Loads the history from the last events of the journal.
 fn load_diary(follower: &RunFollower) -> WatchHistory {
     let mut diary = WatchHistory::default();
     for record in follower.recent_records() {

@@ -1,5 +1,6 @@
-//! `[agents.<role>]`: who answers in a role. Checked where it is read; which key an agent gets is found later, and no key
-//! stands in a configuration.
+//! Parses and checks `[agents.<role>]`: the agent of each role.
+//!
+//! The API key of an agent is resolved later, and never part of a configuration.
 
 use super::bounded_values::{ModelTemperature, OneTo};
 use super::table::TableValue;
@@ -8,7 +9,7 @@ use serde_json::{Map, Value};
 use treebeam_agent::settings::{AgentHome, CliTool, EditMode, WireFormat};
 use treebeam_run::port::AgentRole;
 
-/// The keys of `[agents]`.
+/// Keys of `[agents]`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct AgentsTable {
@@ -20,7 +21,7 @@ pub(crate) struct AgentsTable {
 }
 
 impl AgentsTable {
-    /// Who is set for a role.
+    /// Returns the agent that is configured for a role.
     pub(crate) fn agent_for(&self, role: AgentRole) -> Option<&AgentConfig> {
         let adviser = match role {
             AgentRole::Coordinator => &self.coordinator,
@@ -33,12 +34,12 @@ impl AgentsTable {
     }
 }
 
-/// An agent that says what it thinks of an idea or a patch, which takes more than the tuner.
+/// An agent that judges ideas or patches, which the tuner cannot do.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "RawAgentConfig")]
 struct AdviserConfig(AgentConfig);
 
-/// One agent.
+/// Configuration of one agent.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "RawAgentConfig")]
 pub(crate) struct AgentConfig {
@@ -48,17 +49,17 @@ pub(crate) struct AgentConfig {
     pub(crate) edits: EditMode,
 }
 
-/// Through what it is asked.
+/// Kind of an agent, with the settings of that kind.
 #[derive(Clone, Debug)]
 pub(crate) enum AgentConfigKind {
     Model(ModelAgentConfig),
     Command(Vec<String>),
     Cli(CliAgentConfig),
-    /// The built-in one; `[tuner]` says the rest.
+    /// The built-in tuner, which is configured in `[tuner]`.
     Tuner,
 }
 
-/// A coding agent on the command line.
+/// Configuration of a coding agent on the command line.
 #[derive(Clone, Debug)]
 pub(crate) struct CliAgentConfig {
     pub(crate) tool: CliTool,
@@ -70,7 +71,7 @@ pub(crate) struct CliAgentConfig {
     pub(crate) home: AgentHome,
 }
 
-/// A model behind a server.
+/// Configuration of a model behind a server.
 #[derive(Clone, Debug)]
 pub(crate) struct ModelAgentConfig {
     pub(crate) wire: WireFormat,
@@ -82,7 +83,7 @@ pub(crate) struct ModelAgentConfig {
     pub(crate) extra: Map<String, Value>,
 }
 
-/// What a table says, before it is known to make sense.
+/// An agent's table as parsed, before its keys are checked against each other.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawAgentConfig {
@@ -118,7 +119,7 @@ enum AgentProvider {
     Aider,
 }
 
-/// Through what a provider is asked.
+/// Kind of agent behind a provider.
 enum ProviderKind {
     Wire(WireFormat),
     Command,
@@ -152,7 +153,7 @@ impl ReasoningEffort {
     }
 }
 
-/// A program with its arguments, or a line for the shell.
+/// A program with its arguments, or a shell command.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged, expecting = "a text for the shell, or a list of a program and its arguments")]
 enum AgentCommandLine {
@@ -196,7 +197,7 @@ impl TryFrom<RawAgentConfig> for AgentConfig {
     type Error = String;
     fn try_from(said: RawAgentConfig) -> Result<Self, String> {
         if !said.api_key_env.as_deref().is_none_or(is_variable_name) {
-            // What stands there may be the key: it is not repeated.
+            // The value may be the key itself: the message must not repeat it.
             return Err(
                 "`api_key_env` is the name of a variable; the key itself belongs in `.env`"
                     .to_owned(),
@@ -232,7 +233,7 @@ impl TryFrom<RawAgentConfig> for AdviserConfig {
     }
 }
 
-/// What is only for coding agents.
+/// Refuses keys that only coding agents have.
 fn refuse_cli_keys(said: &RawAgentConfig, provider: &str) -> Result<(), String> {
     let only = [("args", said.args.is_some()), ("home", said.home.is_some())];
     match only.into_iter().find(|(_, is_said)| *is_said) {
@@ -260,7 +261,7 @@ fn build_cli_agent(said: RawAgentConfig, tool: CliTool) -> Result<CliAgentConfig
     };
     let home = said.home.unwrap_or_default();
     if tool == CliTool::Gemini && said.base_url.is_some() && home == AgentHome::User {
-        // It takes another server only with a setting that stands in its home.
+        // gemini-cli takes another server only from a setting in its home, which treebeam must own.
         return Err("`base_url` of `gemini-cli` needs `home = \"scratch\"`".to_owned());
     }
     let any_server = matches!(tool, CliTool::Opencode | CliTool::Aider);
@@ -315,7 +316,8 @@ fn build_model_agent(said: RawAgentConfig, wire: WireFormat) -> Result<ModelAgen
     })
 }
 
-/// What else goes into each request. What is asked, and how long an answer may be, is not among it: the budget counts on it.
+/// Checks the extra fields of requests. They must not contain the question or the maximum length of
+/// an answer: the budget counts on these.
 fn check_extra(extra: Map<String, Value>) -> Result<Map<String, Value>, String> {
     let own = |name: &str| match name {
         "max_tokens"
@@ -338,7 +340,7 @@ fn check_extra(extra: Map<String, Value>) -> Result<Map<String, Value>, String> 
     }
 }
 
-/// How hard a model can think there.
+/// Returns the effort levels that a wire format allows.
 const fn allowed_efforts(wire: WireFormat) -> &'static [&'static str] {
     match wire {
         WireFormat::Responses | WireFormat::Chat => {
@@ -350,7 +352,7 @@ const fn allowed_efforts(wire: WireFormat) -> &'static [&'static str] {
     }
 }
 
-/// The first thing that was said which only a model understands.
+/// Returns the first set key that only models have.
 fn find_model_key(said: &RawAgentConfig) -> Option<&'static str> {
     let for_models = [
         ("model", said.model.is_some()),
@@ -390,7 +392,7 @@ fn build_command_agent(said: RawAgentConfig) -> Result<Vec<String>, String> {
     command.into_parts()
 }
 
-/// A server's address, without a slash at the end.
+/// Parses a server's address, without its trailing slash.
 fn parse_base_url(url: &str) -> Result<String, String> {
     let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
     let authority = rest.map(|rest| rest.split(['/', '?', '#']).next().unwrap_or_default());

@@ -1,5 +1,6 @@
-//! Values with bounds, refused where they are read, so that file and line are known: numbers, column names, globs and
-//! paths. Flags and configuration keys share them; what they mean for a run is not said here.
+//! Defines values with bounds: numbers, column names, globs and paths, shared by flags and keys.
+//!
+//! They are checked while parsing, so that errors have a file and a line.
 
 use serde::de::{self, Deserializer, Unexpected, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
@@ -10,26 +11,26 @@ use std::str::FromStr;
 use treebeam_core::num::Finite;
 use treebeam_core::protect::ProtectedPaths;
 
-/// How many ideas a node gets, or candidates a beam: more is a slip of the finger.
+/// Number of ideas for a node, or of candidates in a beam: more is a typing error.
 pub(crate) type Width = OneTo<1000>;
-/// How many configurations of a sweep count.
+/// Number of configurations of a sweep that count.
 pub(crate) type Configurations = OneTo<1_000_000>;
-/// How long something may take: at most thirty days.
+/// Duration in seconds: at most thirty days.
 pub(crate) type Seconds = OneTo<2_592_000>;
-/// How many of something are under way at once.
+/// Number of concurrent evals or calls.
 pub(crate) type AtOnce = OneTo<256>;
 
-/// How large a file is: at most one GiB.
+/// File size in KiB: at most one GiB.
 pub(crate) type Kibibytes = OneTo<1_048_576>;
-/// How long a process is silent, in seconds.
+/// Time in seconds that a process may be silent.
 pub(crate) type SilenceSeconds = OneTo<{ u32::MAX }>;
 
-/// How many turns of a conversation.
+/// Number of turns of a conversation.
 pub(crate) type Turns = OneTo<1000>;
-/// How many characters of them.
+/// Number of characters of earlier turns.
 pub(crate) type MemoryChars = OneTo<2_000_000>;
 
-/// What counts as a slip of the finger.
+/// Bound above which a number counts as a typing error.
 const MAX_POSITIVE_NUMBER: f64 = 1e6;
 
 /// Any finite number.
@@ -37,54 +38,54 @@ const MAX_POSITIVE_NUMBER: f64 = 1e6;
 #[serde(try_from = "f64")]
 pub(crate) struct FiniteNumber(pub(crate) Finite);
 
-/// A part of something: 0 or more.
+/// A number of 0 or more.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(try_from = "f64")]
 pub(crate) struct NonNegativeNumber(pub(crate) Finite);
 
-/// A part of a whole: from 0 to 1.
+/// A number from 0 to 1.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(try_from = "f64")]
 pub(crate) struct UnitNumber(pub(crate) Finite);
 
-/// How freely a model answers: from 0 to 2.
+/// Sampling temperature of a model, from 0 to 2.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(try_from = "f64")]
 pub(crate) struct ModelTemperature(pub(crate) Finite);
 
-/// A size: more than 0 and at most [`MAX_POSITIVE_NUMBER`].
+/// A number above 0 and at most [`MAX_POSITIVE_NUMBER`].
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(try_from = "f64")]
 pub(crate) struct PositiveNumber(pub(crate) Finite);
 
-/// How many.
+/// A whole number of 0 or more.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(try_from = "i64")]
 pub(crate) struct WholeNumber(pub(crate) u32);
 
-/// How many: at least one, at most `MAX_POSITIVE_NUMBER`.
+/// A whole number from 1 to `MOST`.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(try_from = "i64")]
 pub(crate) struct OneTo<const MOST: u32>(pub(crate) NonZeroU32);
 
-/// The most of something, or `none` where there is to be no limit.
+/// A maximum, or `none` for no limit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum LimitSetting<T> {
     None,
     At(T),
 }
 
-/// A column's name.
+/// Name of a column.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub(crate) struct ColumnName(pub(crate) String);
 
-/// Patterns of paths, each of which is a glob.
+/// List of path globs.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "Vec<String>")]
 pub(crate) struct PathGlobs(pub(crate) Vec<String>);
 
-/// The path of a folder.
+/// Path of a folder.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "String")]
 pub(crate) struct FolderPath(pub(crate) String);
@@ -170,7 +171,7 @@ impl<const MOST: u32> FromStr for OneTo<MOST> {
 const NO_LIMIT: &str = "none";
 
 impl<T> LimitSetting<T> {
-    /// The number behind it.
+    /// Returns the limit as a number, if there is one.
     pub(crate) fn map_limit<N>(self, number: impl FnOnce(T) -> N) -> Option<N> {
         match self {
             Self::None => None,

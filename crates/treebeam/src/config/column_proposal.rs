@@ -1,15 +1,17 @@
-//! What the columns of a results CSV look like: which names a row, which says `ok`, which are metrics and which only
-//! depend on the configuration. A proposal for a person, never a decision.
+//! Proposes roles for the columns of a results CSV: id, status, metrics, and configuration
+//! parameters.
+//!
+//! A proposal for a person, never a decision.
 
 use super::sample_config::SampleConfig;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io::Read;
 
-/// How many rows are looked at.
+/// Maximum number of rows that are read.
 const MAX_SAMPLED_ROWS: usize = 10_000;
 
-/// What is known of a column.
+/// Statistics of a column's values.
 #[derive(Debug, Default)]
 struct ColumnProfile {
     name: String,
@@ -36,13 +38,13 @@ impl ColumnProfile {
         self.rows > 1 && (self.values.len() == 1 || self.whole == self.rows)
     }
 
-    /// Whether each row has another whole number.
+    /// Returns true if each row has a different whole number.
     fn is_id(&self) -> bool {
         self.rows > 0 && self.whole == self.rows && self.values.len() == self.rows
     }
 }
 
-/// Reads a results CSV and adds what it shows to a file.
+/// Reads a results CSV and adds the proposed columns to a sample configuration.
 pub(crate) fn propose_columns(
     reader: impl Read,
     file: &str,
@@ -86,7 +88,7 @@ pub(crate) fn propose_columns(
     Ok(())
 }
 
-/// The column of that name, or else the first that looks like one.
+/// Returns the column of that name, or else the first that fits the test.
 fn find_column<'a>(
     columns: &'a [ColumnProfile],
     name: &str,

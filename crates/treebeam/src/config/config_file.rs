@@ -1,5 +1,6 @@
-//! A configuration file in TOML or JSON: where it lies, what stands in it, and, where that is wrong, on which line and
-//! which key. What the keys mean is said by the tables.
+//! Finds and parses a configuration file in TOML or JSON, and locates errors by line and key.
+//!
+//! The meaning of the keys is defined in the tables.
 
 use super::ConfigTables;
 use super::config_key::ConfigKey;
@@ -15,26 +16,26 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use treebeam_store::input::{self, InputError};
 
-/// What a configuration file is called where nobody says otherwise.
+/// Default name of the configuration file.
 pub(crate) const CONFIG_FILE_NAME: &str = "treebeam.toml";
-/// The longest one that is read.
+/// Maximum size of a configuration file.
 const MAX_CONFIG_BYTES: u64 = 1 << 20;
 
-/// A configuration that cannot be used.
+/// Error in loading a configuration.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConfigError {
     /// The file cannot be read.
     #[error(transparent)]
     Unreadable(#[from] InputError),
-    /// Nobody knows how to read it.
+    /// The file's extension is neither TOML nor JSON.
     #[error("`{0}` is neither a `.toml` nor a `.json` file")]
     Format(String),
-    /// What stands in it is wrong.
+    /// The file's content is wrong.
     #[error(transparent)]
     Wrong(#[from] SettingError),
 }
 
-/// A file that has configuration keys.
+/// A file with configuration keys.
 #[derive(Debug)]
 pub(crate) struct ConfigFile {
     path: PathBuf,
@@ -50,28 +51,28 @@ enum ConfigSyntax {
     Json,
 }
 
-/// Where the keys of `[score]` stand.
+/// Place of the `[score]` keys in a file.
 #[derive(Clone, Copy, Debug)]
 enum ScoreKeysPlace {
     InTheirTable,
     AtTheTop,
-    /// There are none: the file is a list of metrics.
+    /// Without names: the file is a list of metrics.
     Unnamed,
 }
 
-/// The top of the repository that a folder is in.
+/// Returns the top of the repository that a folder is in.
 pub(crate) fn find_toplevel(here: &Path) -> Option<&Path> {
     here.ancestors().find(|folder| folder.join(".git").exists())
 }
 
-/// The same, or the folder itself where there is no repository.
+/// Returns the top of the repository that a folder is in, or the folder itself outside of any.
 pub(crate) fn toplevel_or_folder(here: &Path) -> PathBuf {
     let here = here.canonicalize().unwrap_or_else(|_| here.to_owned());
     find_toplevel(&here).unwrap_or(&here).to_owned()
 }
 
-/// The nearest `treebeam.toml` from a folder up to the top of its repository, and what to call it. Outside of any
-/// repository only the folder itself is looked at.
+/// Finds the nearest `treebeam.toml` from a folder up to the top of its repository, and its display
+/// name. Outside of any repository only the folder itself is searched.
 fn find_config_file(here: &Path) -> Option<(PathBuf, String)> {
     let here = here.canonicalize().ok()?;
     let in_folder =
@@ -85,7 +86,7 @@ fn find_config_file(here: &Path) -> Option<(PathBuf, String)> {
 }
 
 impl ConfigFile {
-    /// The file that was given, or else the one that lies nearest above a folder; none is fine too.
+    /// Loads the given file, or else the nearest one above a folder, if there is one.
     pub(super) fn load(here: &Path, given: Option<&Path>) -> Result<Option<Self>, ConfigError> {
         match given {
             Some(file) => Self::read_named(here, file).map(Some),
@@ -93,7 +94,7 @@ impl ConfigFile {
         }
     }
 
-    /// The file of that name, seen from a folder.
+    /// Reads a named file, relative to a folder.
     pub(super) fn read_named(here: &Path, file: &Path) -> Result<Self, ConfigError> {
         Self::read(&here.join(file), &file.display().to_string())
     }
@@ -103,36 +104,37 @@ impl ConfigFile {
         Ok(Self { path: path.to_owned(), ..file })
     }
 
-    /// Where it lies.
+    /// Returns the path of the file.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What it is called.
+    /// Returns the display name of the file.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// The text that was read.
+    /// Returns the text of the file as it was read.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    /// Whether all that it says is good, by itself and together.
+    /// Checks all values of the file, each by itself and together.
     pub(crate) fn check_all(self) -> Result<(), ConfigError> {
         super::Config::from_sources(Some(self), [])?.all_values()?;
         Ok(())
     }
 
-    /// What it says, by key, if all of that is good.
+    /// Parses the values by key, and checks them.
     pub(super) fn parse_values(&self) -> Result<Value, SettingError> {
         self.parse::<TableValue<ConfigTables>>()?;
         self.parse()
     }
 
-    /// The `[score]` of a file that has its keys, in a table of that name or at the top, or is a list of metrics.
+    /// Parses a file that has the keys of `[score]`, in a table of that name or at the top, or is a
+    /// list of metrics.
     pub(super) fn parse_score(mut self) -> Result<(Self, Value), SettingError> {
-        // A text that is none in this syntax is complained of as a whole, before any key is.
+        // A syntax error is reported before errors in keys.
         let _: IgnoredAny = self.parse()?;
         let document: Value = self.parse()?;
         if document.get("gate").is_some() {
@@ -165,7 +167,7 @@ impl ConfigFile {
         Ok((self, json!({ "score": score })))
     }
 
-    /// Refuses a table beside which something else is set: it would be passed over.
+    /// Refuses keys beside a table: they would be ignored.
     fn must_be_only_table(&self, table: &str, said: &Value) -> Result<(), SettingError> {
         let mut keys = said.as_object().into_iter().flat_map(|keys| keys.keys());
         let Some(key) = keys.find(|key| *key != table) else { return Ok(()) };
@@ -175,7 +177,7 @@ impl ConfigFile {
         Err(SettingError { origin: self.position_of(key), what })
     }
 
-    /// A file of that name, which says how to read it, with the text that it has.
+    /// Parses the text of a file; its name decides the syntax.
     pub(crate) fn new(
         name: &str,
         text: impl FnOnce() -> Result<String, ConfigError>,
@@ -189,7 +191,7 @@ impl ConfigFile {
         Ok(Self { path, name, text: text()?, syntax, keys: ScoreKeysPlace::InTheirTable })
     }
 
-    /// Where a key stands.
+    /// Returns the position of a key.
     pub(super) fn key_origin(&self, key: &ConfigKey) -> SettingOrigin {
         match self.keys {
             ScoreKeysPlace::InTheirTable => self.position_of(key.name),
@@ -254,7 +256,7 @@ impl ConfigFile {
     }
 
     fn setting_error(&self, line: Option<usize>, path: &str, message: &str) -> SettingError {
-        // Where a key was to be read and is none, the path ends in a question mark.
+        // Where a key is expected and missing, the error's path ends in a question mark.
         let path = path.strip_suffix('?').unwrap_or(path).trim_end_matches('.');
         let key = Some(path.to_owned()).filter(|path| !path.is_empty());
         let what = describe_key_error(path, message);
@@ -264,7 +266,7 @@ impl ConfigFile {
         }
     }
 
-    /// On which line a key stands, or as much of it as there is.
+    /// Returns the line of a key, or of the longest part of it that is found.
     fn line_of_key(&self, key: &str) -> Option<usize> {
         match self.syntax {
             ConfigSyntax::Toml => {
@@ -295,7 +297,8 @@ fn find_toml_key(text: &str, key: &str) -> Option<usize> {
     start
 }
 
-/// The JSON reader knows its line only when something is wrong: so a key is complained of where it stands.
+/// Finds the line of a key in JSON. The parser reports a line only with an error, so
+/// [`JsonKeyFinder`] fails at the key.
 fn find_json_line(text: &str, key: &str) -> Option<usize> {
     let parts: Vec<&str> = key.split('.').collect();
     let mut reader = serde_json::Deserializer::from_str(text);
@@ -305,7 +308,7 @@ fn find_json_line(text: &str, key: &str) -> Option<usize> {
 
 const KEY_FOUND_MESSAGE: &str = "here";
 
-/// Reads until a key, given by its parts, and complains of it.
+/// Deserializer that reads up to a key, given by its parts, and fails there.
 struct JsonKeyFinder<'a>(&'a [&'a str]);
 
 impl<'de> DeserializeSeed<'de> for JsonKeyFinder<'_> {

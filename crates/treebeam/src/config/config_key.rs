@@ -1,5 +1,6 @@
-//! The keys that there are: one table, for file, environment, `treebeam config`, `treebeam init` and the documents. Their
-//! values are read by the tables of [`super::ConfigTables`]; a test keeps the two alike.
+//! Lists the configuration keys: one table for all layers, `config`, `init` and the documents.
+//!
+//! Their values are parsed by [`super::ConfigTables`]; a test keeps the two in step.
 
 mod key_groups;
 
@@ -8,33 +9,33 @@ use key_groups::{KEYS_WITHOUT_FLAG, NAMING_KEYS};
 /// A configuration key.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ConfigKey {
-    /// Its full name: `score.thresholds.clamp`.
+    /// Full name, such as `score.thresholds.clamp`.
     pub(crate) name: &'static str,
     pub(crate) scope: KeyScope,
     pub(crate) form: VariableForm,
-    /// What it is, on one line.
+    /// Description on one line.
     pub(crate) about: &'static str,
 }
 
-/// What a key decides.
+/// Scope of a key's effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeyScope {
-    /// What the results of a run mean: fixed when it starts.
+    /// Changes what the results of a run mean: fixed at its start.
     FixedSetting,
-    /// How far and how fast it goes.
+    /// Changes how far and how fast a run goes.
     RunLimit,
-    /// How this process treats a run: not recorded.
+    /// Changes how this process treats a run: not recorded.
     Process,
-    /// Where runs are.
+    /// Changes where runs are.
     Place,
 }
 
-/// How a variable's text is read.
+/// Syntax of a key's environment variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum VariableForm {
-    /// As it is.
+    /// Plain text.
     Text,
-    /// As a value of TOML, where it is one.
+    /// A TOML value if it parses as one, else plain text.
     Toml,
 }
 
@@ -47,7 +48,7 @@ const fn new_key(
     ConfigKey { name, scope, form, about }
 }
 
-/// Every key, in the order in which they are shown.
+/// All keys, in the order in which they are shown.
 pub(crate) const CONFIG_KEYS: [ConfigKey; 82] = {
     use KeyScope::{FixedSetting, Place, Process, RunLimit};
     use VariableForm::{Text, Toml};
@@ -452,27 +453,27 @@ pub(crate) const CONFIG_KEYS: [ConfigKey; 82] = {
     ]
 };
 
-/// How the names of variables begin.
+/// Prefix of the environment variables.
 pub(crate) const VARIABLE_PREFIX: &str = "TREEBEAM_";
 
 impl ConfigKey {
-    /// The variable that sets it.
+    /// Returns the name of the key's environment variable.
     pub(crate) fn variable_name(&self) -> String {
         format!("{VARIABLE_PREFIX}{}", self.name.replace('.', "_").to_uppercase())
     }
 
-    /// The flag of `run` and `resume` that sets it, if there is one.
+    /// Returns the flag of `run` and `resume` for the key, if there is one.
     pub(crate) fn flag_name(&self) -> Option<String> {
         let flag = !KEYS_WITHOUT_FLAG.contains(&self.name) && !self.name.contains('.');
         flag.then(|| format!("--{}", self.name.replace('_', "-")))
     }
 
-    /// Whether its value names a program, a path, a variable or an address.
+    /// Returns true if the key's value names a program, a path, a variable or an address.
     pub(crate) fn is_naming(&self) -> bool {
         NAMING_KEYS.contains(&self.name)
     }
 
-    /// Whether it says, together with others, which metrics count and which of them is the primary.
+    /// Returns true if the key is one of those that together choose the metrics and the primary.
     pub(crate) fn chooses_metrics(&self) -> bool {
         ["score.preset", "score.primary", "score.metrics"].contains(&self.name)
     }

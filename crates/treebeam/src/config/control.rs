@@ -1,4 +1,4 @@
-//! The key `control`: what the tree is compared with, or `none`. Flag and key share the type.
+//! Parses the key `control`: the control group of the tree, or `none`. Flag and key share the type.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -7,7 +7,7 @@ use treebeam_core::policy::ControlPolicy;
 
 const NO_CONTROL: &str = "none";
 
-/// What the tree is compared with, if with anything.
+/// The control group that the tree is compared with, if any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(try_from = "String", into = "String")]
 pub(crate) struct ControlSetting(pub(crate) Option<ControlPolicy>);

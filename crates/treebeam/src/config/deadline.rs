@@ -1,4 +1,6 @@
-//! The key `deadline`: a moment, a time of day, how long after the run's beginning, or `none`. Flag and key share the type.
+//! Parses the key `deadline`: a moment, a time of day, a duration from the start, or `none`.
+//!
+//! Flag and key share the type.
 
 use jiff::civil::Time;
 use jiff::tz::TimeZone;
@@ -11,7 +13,7 @@ use treebeam_core::policy::RunDeadline;
 
 const NO_DEADLINE: &str = "none";
 
-/// Until when a run may begin something, if not for ever.
+/// Moment after which a run begins nothing new, if there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(try_from = "String", into = "String")]
 pub(crate) struct DeadlineSetting(pub(crate) Option<RunDeadline>);
@@ -32,12 +34,12 @@ impl FromStr for DeadlineSetting {
     }
 }
 
-/// The longest time that a run may be given: ten years.
+/// Maximum duration of a run: ten years.
 const MAX_RUN_HOURS: i64 = 10 * 8766;
-/// The years that a deadline may lie in.
+/// Years that a deadline may lie in.
 const DEADLINE_YEARS: RangeInclusive<i16> = 2000..=2100;
 
-/// The same deadline, unless it can only be a slip. A record may have any.
+/// Refuses a deadline that can only be a typing error. A record may have any.
 fn check_plausible(deadline: RunDeadline) -> Result<RunDeadline, String> {
     match deadline {
         RunDeadline::After(time) if time > SignedDuration::from_hours(MAX_RUN_HOURS) => {
@@ -53,7 +55,7 @@ fn check_plausible(deadline: RunDeadline) -> Result<RunDeadline, String> {
     }
 }
 
-/// The next time that a clock on the wall shows this time of day, if it is one.
+/// Returns the next moment with this local time of day, if the text is one.
 fn next_time_of_day(text: &str, now: &Zoned) -> Option<RunDeadline> {
     let number = |digits: &str| digits.parse().ok().filter(|_| digits.len() == 2);
     let parts: Vec<i8> = text.split(':').map(number).collect::<Option<_>>()?;

@@ -1,5 +1,6 @@
-//! The settings in the environment: `TREEBEAM_IDEAS_PER_NODE=5`. The process's own variables only; what stands in a `.env`
-//! file is no setting.
+//! Reads settings from the environment, such as `TREEBEAM_IDEAS_PER_NODE=5`.
+//!
+//! Only the process's own variables count; a variable in a `.env` file is no setting.
 
 use super::ConfigTables;
 use super::config_key::{CONFIG_KEYS, ConfigKey, VARIABLE_PREFIX, VariableForm};
@@ -11,12 +12,13 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use treebeam_core::nearest::nearest_names;
 
-/// What a program that treebeam starts is told in its environment: no settings.
+/// Variables that treebeam itself passes to child processes or reads: they are no settings.
 const NON_SETTING_VARIABLES: [&str; 8] =
     ["ROLE", "ROUND", "RUN", "NODE", "EVAL", "WORKTREE", "MARK", "SERVE_TOKEN"];
 
 impl ConfigKey {
-    /// The key that a variable sets; none if it is none of ours.
+    /// Returns the key that a variable sets; `None` for variables without the prefix or of
+    /// treebeam's own.
     pub(crate) fn from_variable(name: &str) -> Result<Option<&'static Self>, String> {
         let Some(rest) = name.strip_prefix(VARIABLE_PREFIX) else { return Ok(None) };
         if NON_SETTING_VARIABLES.contains(&rest) {
@@ -29,7 +31,7 @@ impl ConfigKey {
             return Err(why);
         }
         let known = CONFIG_KEYS.each_ref().map(Self::variable_name);
-        // What all of them begin with makes none of them more alike.
+        // The common prefix must not count as similarity.
         let rests = known.each_ref().map(|known| known.trim_start_matches(VARIABLE_PREFIX));
         let nearest = nearest_names(rest, &rests).into_iter().next();
         let in_table = |known: &&&str| known.starts_with(&format!("{rest}_"));
@@ -42,7 +44,7 @@ impl ConfigKey {
     }
 }
 
-/// What the variables say, by key, if all of that is good. A variable without a value says nothing.
+/// Reads and checks the settings of the variables, by key. A variable with an empty value is unset.
 pub(super) fn read_variables(
     variables: impl IntoIterator<Item = (OsString, OsString)>,
 ) -> Result<Value, SettingError> {
@@ -61,7 +63,7 @@ pub(super) fn read_variables(
     Ok(all)
 }
 
-/// A variable's text as the value of a key, if it is a good one.
+/// Parses the text of a variable as the value of a key, and checks it.
 fn parse_variable(key: &ConfigKey, text: &str) -> Result<Value, String> {
     let value = match key.form {
         VariableForm::Text => Value::String(text.to_owned()),
@@ -73,7 +75,7 @@ fn parse_variable(key: &ConfigKey, text: &str) -> Result<Value, String> {
     Ok(value)
 }
 
-/// Whether a value is a good one for a key.
+/// Checks a value against the type of its key.
 pub(super) fn check_value(key: &ConfigKey, value: &Value) -> Result<(), String> {
     let mut alone = Value::Object(serde_json::Map::new());
     super::set_value(&mut alone, key.name, value.clone());

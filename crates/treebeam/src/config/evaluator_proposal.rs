@@ -1,5 +1,7 @@
-//! Which files of a repository look like its evaluator: those that the sweep's command names, and those that are called as
-//! evaluators often are. A proposal for a person, never a decision.
+//! Proposes which files of a repository are its evaluator, to be protected.
+//!
+//! Candidates are the files in the sweep command, and files with usual names of evaluators. A
+//! proposal for a person, never a decision.
 
 use super::sample_config::SampleConfig;
 use serde_json::{Value, json};
@@ -7,7 +9,7 @@ use std::collections::BTreeSet;
 use std::path::{Component, Path};
 use treebeam_core::policy::FixedSettings;
 
-/// What evaluators are often called, where they lie, and what their names end with.
+/// Usual file names of evaluators, without folder and extension.
 const EVALUATOR_STEMS: [&str; 16] = [
     "backtest",
     "bench",
@@ -29,7 +31,8 @@ const EVALUATOR_STEMS: [&str; 16] = [
 const EVALUATOR_FOLDERS: [&str; 3] = ["", "scripts/", "tools/"];
 const EVALUATOR_EXTENSIONS: [&str; 8] = ["py", "sh", "jl", "js", "mjs", "pl", "rb", "ts"];
 
-/// Adds to what is protected by itself whatever looks like the evaluator, unless the list is set already.
+/// Adds files that look like the evaluator to the built-in protected ones, unless the list is set
+/// already.
 pub(crate) fn propose_protected(root: &Path, sample: &mut SampleConfig) {
     let command = sample.set.get("sweep_command").map(command_words).unwrap_or_default();
     let cwd = sample.set.get("sweep_cwd").and_then(Value::as_str).unwrap_or_default();
@@ -55,7 +58,8 @@ fn common_evaluator_paths() -> impl Iterator<Item = String> {
         .flat_map(move |folder| EVALUATOR_STEMS.iter().flat_map(move |stem| named(folder, stem)))
 }
 
-/// All that a command may name a file with: its words, the parts of those that are for a shell, and modules of Python.
+/// Returns all texts of a command that may name a file: its words, the parts of shell words, and
+/// Python modules.
 fn command_words(command: &Value) -> Vec<String> {
     let texts: Vec<&str> = match command {
         Value::String(text) => vec![text],
@@ -73,7 +77,8 @@ fn command_words(command: &Value) -> Vec<String> {
     texts.iter().chain(&parts).map(|&text| text.to_owned()).chain(modules).collect()
 }
 
-/// The path of a file from the repository's root, if it is one in there, and a glob of itself.
+/// Returns the path of an existing file relative to the repository's root, if it is valid as a glob
+/// of itself.
 fn path_in_repo(root: &Path, path: &Path) -> Option<String> {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.strip_prefix(root).unwrap_or(path).components() {

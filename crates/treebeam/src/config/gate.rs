@@ -1,10 +1,10 @@
-//! `[gate]`: what a candidate must fulfil beyond the recommendation.
+//! Defines `[gate]`: conditions on a candidate beyond the recommendation.
 
 use super::bounded_values::{LimitSetting, NonNegativeNumber, UnitNumber, WholeNumber};
 use serde::Deserialize;
 use treebeam_core::policy::GatePolicy;
 
-/// The keys of `[gate]`.
+/// Keys of `[gate]`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct GateTable {
@@ -14,7 +14,7 @@ pub(crate) struct GateTable {
 }
 
 impl GateTable {
-    /// What the keys make of a policy.
+    /// Returns the gate policy with the configured values applied.
     pub(crate) fn apply_to(&self, before: &GatePolicy) -> GatePolicy {
         GatePolicy {
             primary_tolerance: self.primary_tolerance.map_or(before.primary_tolerance, |n| n.0),

@@ -1,9 +1,9 @@
-//! What the readers of TOML and JSON complain of, in the words of this program.
+//! Translates the error messages of the TOML and JSON parsers for users.
 
 use super::unknown_key;
 use treebeam_core::nearest::nearest_names;
 
-/// A complaint about a key, given by its full name, for people.
+/// Describes an error at a key, given by its full name.
 pub(super) fn describe_key_error(path: &str, message: &str) -> String {
     let message = message.replace('\n', ", ");
     if let Some(rest) = message.strip_prefix("unknown field ") {
@@ -25,7 +25,7 @@ pub(super) fn describe_key_error(path: &str, message: &str) -> String {
     }
 }
 
-/// A kind of value.
+/// Translates the parsers' name of an expected type.
 fn describe_expected(expected: &str) -> &str {
     match expected {
         "f64" => "a number",
@@ -38,7 +38,7 @@ fn describe_expected(expected: &str) -> &str {
     }
 }
 
-/// A value of the wrong kind, of which the readers say `string "a"` or `map`.
+/// Translates the parsers' name of a value of the wrong type, such as `string "a"` or `map`.
 fn describe_value(value: &str) -> String {
     match value {
         "map" => return "a table".to_owned(),
@@ -56,7 +56,7 @@ fn describe_value(value: &str) -> String {
     known.map_or_else(|| value.to_owned(), |(value, word)| format!("{word}{value}"))
 }
 
-/// What is no TOML or JSON at all.
+/// Translates a syntax error.
 fn describe_syntax_error(message: String) -> String {
     let known = [
         ("EOF while parsing", "the text ends here, and something is still open"),
@@ -75,13 +75,13 @@ fn describe_syntax_error(message: String) -> String {
     words.map_or(message, |(_, words)| (*words).to_owned())
 }
 
-/// The reader names the unknown key and all that it knows, each in backticks.
+/// Parses the message about an unknown key, which has that key and all known ones in backticks.
 fn parse_unknown_key(path: &str, message: &str) -> String {
     let known: Vec<&str> = message.split('`').skip(1).step_by(2).skip(1).collect();
     unknown_key::describe_unknown_key(path, &known)
 }
 
-/// The name that was most likely meant, or all of them: the end of a sentence.
+/// Returns the nearest known name, or all of them, as the end of a sentence.
 pub(super) fn suggest_nearest(wanted: &str, known: &[&str]) -> String {
     match (nearest_names(wanted, known).first(), known) {
         (_, []) => String::new(),

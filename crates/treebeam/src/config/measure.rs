@@ -1,5 +1,6 @@
-//! The keys that say how a code state is measured: commands, where they run, and what they find. They stand at the top of
-//! the configuration; `"none"` takes back what a lower layer says.
+//! Defines the top-level keys for measuring a code state: commands, their folders, and results.
+//!
+//! `"none"` unsets the value of a lower layer.
 
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, Error as _};
@@ -8,7 +9,7 @@ use treebeam_core::measure::{
     CommandLine, CommandWord, MeasureSettings, UserPath, VariableName, WorktreePath,
 };
 
-/// A value, or none where there is to be none.
+/// A value, or `none` to unset it.
 #[derive(Clone, Debug)]
 pub(crate) enum ValueOrNone<T> {
     None,
@@ -26,7 +27,7 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for ValueOrNone<T> {
 }
 
 impl<T: Clone> ValueOrNone<T> {
-    /// What was said, or what was before.
+    /// Returns the configured value, or the earlier one if nothing is configured.
     fn resolve_over(said: Option<&Self>, before: Option<T>) -> Option<T> {
         match said {
             None => before,
@@ -36,7 +37,7 @@ impl<T: Clone> ValueOrNone<T> {
     }
 }
 
-/// The values of these keys.
+/// Configured values of the keys for measuring a code state.
 #[derive(Debug)]
 pub(crate) struct MeasureOverrides<'a> {
     pub(crate) setup_command: Option<&'a ValueOrNone<CommandLine>>,
@@ -52,7 +53,7 @@ pub(crate) struct MeasureOverrides<'a> {
 }
 
 impl MeasureOverrides<'_> {
-    /// What they make of how a code state is measured.
+    /// Returns the measure settings with the configured values applied.
     pub(crate) fn apply_to(&self, before: MeasureSettings) -> MeasureSettings {
         MeasureSettings {
             setup_command: ValueOrNone::resolve_over(self.setup_command, before.setup_command),

@@ -1,5 +1,7 @@
-//! The old configuration, `agent_config.json`, as a new one: what this version has is set, everything else is kept in
-//! comments, and nothing is dropped without a word. Secrets are not copied.
+//! Converts the old configuration, `agent_config.json`, to a sample of the new one.
+//!
+//! Keys that still exist are set, everything else is kept in comments, and nothing is dropped
+//! silently. Secrets are not copied.
 
 use super::config_file::ConfigError;
 use super::config_key::CONFIG_KEYS;
@@ -9,7 +11,7 @@ use super::sample_config::{SampleConfig, toml_key, toml_value};
 use super::unknown_key::is_later_key;
 use serde_json::{Map, Value};
 
-/// What an old file says, for a new one.
+/// Converts the text of an old file.
 pub(crate) fn import_old_config(text: &str, name: &str) -> Result<SampleConfig, ConfigError> {
     let old: Map<String, Value> = serde_json::from_str(text).map_err(|error| {
         let place = ConfigPosition { file: name.to_owned(), line: Some(error.line()), key: None };
@@ -67,7 +69,7 @@ pub(crate) fn import_old_config(text: &str, name: &str) -> Result<SampleConfig, 
     Ok(sample)
 }
 
-/// Sets who answers, without what looks like a secret. What is left is for nobody.
+/// Imports the agents, without values that look like secrets. Returns lines about unknown roles.
 fn import_agents(agents: &Value, file: &str, sample: &mut SampleConfig) -> Vec<String> {
     let mut unknown = Vec::new();
     for (role, agent) in agents.as_object().into_iter().flatten() {
@@ -100,7 +102,8 @@ fn import_agents(agents: &Value, file: &str, sample: &mut SampleConfig) -> Vec<S
     unknown
 }
 
-/// Says where prompts were. They are not set: their placeholders are of another kind. What is left is for nobody.
+/// Notes where the prompts were. They are not set: their placeholders have another syntax. Returns
+/// lines about unknown roles.
 fn import_prompts(prompts: &Value, file: &str, sample: &mut SampleConfig) -> Vec<String> {
     let mut unknown = Vec::new();
     for (role, path) in prompts.as_object().into_iter().flatten() {
@@ -119,7 +122,7 @@ fn import_prompts(prompts: &Value, file: &str, sample: &mut SampleConfig) -> Vec
     unknown
 }
 
-/// A key and its value: a table of tables one by one, anything else on one line.
+/// Formats a key and its value: a table of tables one by one, anything else on one line.
 fn format_key_lines(name: &str, value: &Value) -> Vec<String> {
     let name = toml_key(name);
     match value {
@@ -155,7 +158,7 @@ fn format_entry(name: &str, value: &Value) -> String {
     }
 }
 
-/// Whether a text, here or further in, is called like a secret.
+/// Returns true if the name of a text, here or nested, looks like that of a secret.
 fn has_secret(name: &str, value: &Value) -> bool {
     let called = |name: &str| {
         let name = name.to_lowercase();

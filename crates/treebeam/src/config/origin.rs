@@ -1,10 +1,10 @@
-//! Where a value is from, and where a wrong one stands. What is wrong with it is said by others.
+//! Describes where a value was set, and where a wrong one is. The message is made elsewhere.
 
 use super::config_key::ConfigKey;
 use serde_json::{Value, json};
 use std::fmt;
 
-/// What is wrong, and where if that is known.
+/// A wrong setting: its origin, as far as it is known, and the message.
 #[derive(Debug, thiserror::Error)]
 #[error("{}{what}", origin.error_prefix())]
 pub(crate) struct SettingError {
@@ -12,20 +12,20 @@ pub(crate) struct SettingError {
     pub(crate) what: String,
 }
 
-/// Where a value is from.
+/// Place where a value was set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SettingOrigin {
-    /// It is built in.
+    /// Built-in default.
     Default,
-    /// A configuration file.
+    /// Configuration file.
     File(ConfigPosition),
-    /// A variable of the environment.
+    /// Environment variable.
     Variable(String),
-    /// A flag.
+    /// Command-line flag.
     Flag(String),
 }
 
-/// A place in a configuration file.
+/// A position in a configuration file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ConfigPosition {
     pub(crate) file: String,
@@ -34,18 +34,18 @@ pub(crate) struct ConfigPosition {
 }
 
 impl SettingOrigin {
-    /// The flag of a key.
+    /// Returns the flag of a key as an origin.
     pub(crate) fn from_flag(key: &ConfigKey) -> Self {
         let name = key.name.rsplit('.').next().unwrap_or(key.name);
         Self::Flag(format!("--{}", name.replace('_', "-")))
     }
 
-    /// The beginning of a sentence about it.
+    /// Returns the beginning of an error message about this origin.
     fn error_prefix(&self) -> String {
         if *self == Self::Default { String::new() } else { format!("{self}: ") }
     }
 
-    /// The same in few words, for a table.
+    /// Describes the origin in few words, for a table.
     pub(crate) fn describe_briefly(&self) -> String {
         match self {
             Self::Default => "default".to_owned(),
@@ -57,7 +57,7 @@ impl SettingOrigin {
         }
     }
 
-    /// The same for a program.
+    /// Returns the origin as JSON.
     pub(crate) fn render_json(&self) -> Value {
         match self {
             Self::Default => json!({ "kind": "default" }),

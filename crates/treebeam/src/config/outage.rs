@@ -1,4 +1,5 @@
-//! The key `outage_patience`: how long a run waits for the server of an agent that is gone or overloaded.
+//! Parses the key `outage_patience`: how long a run waits for an agent server that is down or
+//! overloaded.
 
 use jiff::SignedDuration;
 use serde::Deserialize;
@@ -6,22 +7,22 @@ use std::time::Duration;
 use treebeam_agent::retry_layer::RetryPolicy;
 
 const AUTO_PATIENCE: &str = "auto";
-/// The longest patience: thirty days.
+/// Maximum of `outage_patience`: thirty days.
 const MAX_OUTAGE_PATIENCE: Duration = Duration::from_hours(30 * 24);
 
-/// How long a run waits for a server of agents.
+/// Time that a run waits for an agent server that is down.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub(crate) enum OutagePatience {
-    /// As long as is built in: longer where the server has answered in this run.
+    /// The built-in time, which is longer for a server that has answered in this run.
     #[default]
     Auto,
-    /// So long for every server.
+    /// A fixed time for every server.
     Set(Duration),
 }
 
 impl OutagePatience {
-    /// A patience with this one for outages.
+    /// Returns the built-in retry policy with this time for outages.
     pub(crate) fn apply_to(self, built_in: RetryPolicy) -> RetryPolicy {
         match self {
             Self::Auto => built_in,

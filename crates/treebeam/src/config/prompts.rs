@@ -1,5 +1,7 @@
-//! `[prompts]` and `[context]`: what agents are told, and how much of the repository they are shown. The files are read here,
-//! so that a mistake in one is known before anything is paid for; what stands in them is `treebeam_run::prompt`'s business.
+//! Parses `[prompts]` and `[context]`: prompt files, and how much of the repository agents see.
+//!
+//! The files are read here, so that a mistake in one is known before any cost arises; their content
+//! is parsed by [`treebeam_run::prompt`].
 
 mod context_files;
 
@@ -21,10 +23,10 @@ use treebeam_run::prompt::{
 };
 use treebeam_store::input::{self, InputError};
 
-/// How much may be shown of a repository, in characters.
+/// Maximum characters of a repository in a prompt.
 pub(crate) type Chars = OneTo<MAX_CONTEXT_CHARS>;
 
-/// The keys of `[prompts]`.
+/// Keys of `[prompts]`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct PromptsTable {
@@ -35,7 +37,7 @@ pub(crate) struct PromptsTable {
     ideas: Option<ValueOrNone<UserFilePath>>,
 }
 
-/// The keys of `[context]`.
+/// Keys of `[context]`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ContextTable {
@@ -46,16 +48,16 @@ pub(crate) struct ContextTable {
     ideas: Option<ContextSetting>,
 }
 
-/// Where a file of the user's lies, seen from the root of the repository.
+/// Path of a user's file, relative to the root of the repository.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "String")]
 pub(crate) struct UserFilePath(String);
 
-/// What is shown to a role.
+/// Setting of the part of the repository that a role's prompt includes.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "RawContextSetting")]
 enum ContextSetting {
-    /// What suits the agent.
+    /// Depends on the kind of agent.
     Auto,
     Outline,
     Nothing,
@@ -101,7 +103,8 @@ impl TryFrom<RawContextSetting> for ContextSetting {
 }
 
 impl ContextSetting {
-    /// Coding agents look for themselves, and so does the tuner.
+    /// Returns the repository context for an agent. Coding agents and the tuner read the files
+    /// themselves, so `auto` gives them none.
     fn context_for_agent(&self, agent: Option<&AgentConfig>) -> RepoContext {
         match (self, agent.map(|agent| &agent.line)) {
             (Self::Nothing, _)
@@ -144,16 +147,16 @@ impl ConfigTables {
     }
 }
 
-/// What agents are told, and what is recorded of it.
+/// Loaded prompts, and the digests to record for them.
 #[derive(Debug)]
 pub(crate) struct LoadedPrompts {
     pub(crate) prompts: PromptSet,
-    /// The digests of the user's own templates.
+    /// Role, path and digest of each of the user's own templates.
     digests: Vec<(AgentRole, String, Sha256)>,
 }
 
 impl LoadedPrompts {
-    /// Adds to what is recorded of agents what each of them is told.
+    /// Adds path and digest of the user's templates to the recorded agents.
     pub(crate) fn add_to_record(&self, agents: &mut RecordedAgents) {
         for (role, path, digest) in &self.digests {
             if let Some(words) = agents.0.get_mut(role.name()) {
@@ -184,7 +187,7 @@ impl LoadedPrompts {
 }
 
 impl Config {
-    /// What agents are told, if nothing is wrong with it. Paths are seen from the top of the repository.
+    /// Loads and checks the prompts. Paths are relative to the top of the repository.
     pub(crate) fn load_prompts(&self, top: &Path) -> Result<LoadedPrompts, SettingError> {
         let mut told =
             LoadedPrompts { prompts: PromptSet::built_in().clone(), digests: Vec::new() };
@@ -206,7 +209,7 @@ impl Config {
         Ok(told)
     }
 
-    /// The most that is shown of the repository, in characters.
+    /// Returns the maximum characters of the repository in a prompt.
     pub(super) fn context_max_chars(&self) -> usize {
         let said = self.tables.context_max_chars.map(|chars| chars.0.get());
         said.map_or(DEFAULT_CONTEXT_CHARS, |chars| {
@@ -214,7 +217,7 @@ impl Config {
         })
     }
 
-    /// The most that somebody in a role is shown of the repository, and of files that the user lists, in characters.
+    /// Returns the maximum characters of the repository and of listed files in a role's prompt.
     pub(crate) fn max_shown_chars(&self, role: AgentRole) -> usize {
         let listed = match role {
             AgentRole::Ideas => {
@@ -231,19 +234,20 @@ impl Config {
         }
     }
 
-    /// The prompt files and those that the user lists, as git names them: those that lie in the repository.
+    /// Returns the prompt files and listed files that lie in the repository, as git names them.
     pub(crate) fn repo_prompt_files(&self) -> Vec<String> {
         let paths = AgentRole::ALL.into_iter().filter_map(|role| self.tables.prompt_path(role));
         let listed = self.context_files().iter().map(|file| file.0.as_str());
         paths.chain(listed).filter_map(git_path).collect()
     }
 
-    /// Whether the files that the user lists for the generator of ideas lie in part outside of the repository.
+    /// Returns true if a listed file for the idea generator lies outside of the repository.
     pub(crate) fn has_outside_context_files(&self) -> bool {
         self.context_files().iter().any(|file| git_path(&file.0).is_none())
     }
 
-    /// What a run needs and takes from no commit, as git names it: these, and inputs, which git does not track.
+    /// Returns the files that a run needs and takes from no commit, as git names them: prompt
+    /// files, listed files, and inputs, which git does not track.
     pub(crate) fn uncommitted_files(&self) -> Vec<String> {
         let inputs = self.tables.measure_overrides().inputs.into_iter().flatten();
         let inputs = inputs.map(|input| input.as_str().to_owned());
@@ -268,7 +272,7 @@ impl Config {
         Ok((template, Sha256::hash_bytes(text.as_bytes())))
     }
 
-    /// Refuses what the tuner would not heed.
+    /// Refuses prompt settings for the tuner, which would ignore them.
     fn refuse_for_tuner(&self, table: &str, role: AgentRole) -> Result<(), SettingError> {
         let is_tuner = |agent: &AgentConfig| matches!(agent.line, AgentConfigKind::Tuner);
         if !self.agent_for(role).is_some_and(is_tuner) {
@@ -285,7 +289,7 @@ impl Config {
     }
 }
 
-/// A path below the root with `/` between its parts; none for one that leads elsewhere.
+/// Normalizes a path below the root to `/` separators; `None` for a path that leads elsewhere.
 fn git_path(path: &str) -> Option<String> {
     let part = |part: Component<'_>| match part {
         Component::Normal(part) => Some(Some(part.to_str()?.to_owned())),

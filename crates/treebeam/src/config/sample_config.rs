@@ -1,5 +1,6 @@
-//! The text of a commented `treebeam.toml`: every key with what it is, set where there is a value for it, otherwise its
-//! default in a comment. Where the values come from is `init`'s business.
+//! Renders a commented `treebeam.toml` with every key, its description, and its value or default.
+//!
+//! The values are collected by `treebeam init`.
 
 use super::config_key::{CONFIG_KEYS, ConfigKey};
 use super::{Config, SettingError, get_value};
@@ -32,23 +33,23 @@ const CONTEXT_COMMENT: &str = "\
 const AGENT_EXAMPLE: &str = "{ provider = \"anthropic\", model = \"claude-sonnet-4-5\" }";
 const PRICES_EXAMPLE: &str = "{ \"my-model\" = { input = 1.0, output = 4.0, cached = 0.1 } }";
 const GATE_COMMENT: &str = "# What a candidate must fulfil beyond that.\n";
-/// In place of the long list of the preset.
+/// Example of metrics, shown in place of the long list of the preset.
 const METRICS_EXAMPLE: &str =
     "[{ column = \"loss\", direction = \"lower\", weight = 1.0, guard = false }]";
 
-/// What a file is made of.
+/// Content of a new configuration file.
 #[derive(Debug, Default)]
 pub(crate) struct SampleConfig {
-    /// Keys that are set.
+    /// Values of the keys that are set.
     pub(crate) set: BTreeMap<&'static str, Value>,
     /// Lines about a key, put as comments before it.
     pub(crate) notes: BTreeMap<&'static str, Vec<String>>,
-    /// What comes last: comments too.
+    /// Lines at the end of the file, put as comments.
     pub(crate) rest: Vec<String>,
 }
 
 impl SampleConfig {
-    /// The text of the file.
+    /// Renders the file as TOML.
     pub(crate) fn render_toml(&self) -> Result<String, SettingError> {
         let built_in = Config::default().all_values()?;
         let (mut text, mut table) = (HEAD_COMMENT.to_owned(), "");
@@ -81,7 +82,7 @@ impl SampleConfig {
         Ok(text)
     }
 
-    /// What there is to know of a key that was set without being asked for.
+    /// Returns a note on a key that was set by default; only `protect` has one.
     pub(crate) fn note_for(&self, name: &str) -> String {
         let notes = self.notes.get(name).filter(|_| name == "protect");
         notes.map_or_else(String::new, |notes| format!(", {}", notes.join("; ")))
@@ -103,12 +104,12 @@ impl SampleConfig {
     }
 }
 
-/// A line, or several, as comments.
+/// Formats lines of text as comments.
 fn comment_lines(text: &str) -> String {
     text.split('\n').map(|line| format!("# {line}").trim_end().to_owned() + "\n").collect()
 }
 
-/// A value in TOML, on one line. A limit that is missing is none.
+/// Formats a value as TOML, on one line. A missing limit is `"none"`.
 pub(crate) fn toml_value(value: &Value) -> String {
     match value {
         Value::Null => "\"none\"".to_owned(),
@@ -121,13 +122,13 @@ pub(crate) fn toml_value(value: &Value) -> String {
             };
             format!("{{ {} }}", table.iter().map(entry).collect::<Vec<_>>().join(", "))
         }
-        // JSON's texts are TOML's, but for one character.
+        // JSON strings are TOML strings, but for one character.
         Value::String(_) => value.to_string().replace('\u{7f}', "\\u007f"),
         Value::Bool(_) | Value::Number(_) => value.to_string(),
     }
 }
 
-/// A key's name, in quotes where it needs them.
+/// Formats the name of a key, in quotes where needed.
 pub(crate) fn toml_key(name: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if !name.is_empty() && name.chars().all(plain) {

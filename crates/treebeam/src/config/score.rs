@@ -1,4 +1,5 @@
-//! `[score]`: how two sweeps are compared. Which metrics count is said by a preset, a list, or one primary metric.
+//! Parses `[score]`: how two sweeps are compared. Metrics come from a preset, a list, or one
+//! primary.
 
 use super::bounded_values::{ColumnName, FiniteNumber, NonNegativeNumber, PositiveNumber};
 use super::key_errors::suggest_nearest;
@@ -10,7 +11,7 @@ use std::str::FromStr;
 use treebeam_core::num::Finite;
 use treebeam_core::policy::{ChosenBy, Direction, Metric, ScorePolicy, ScoreThresholds};
 
-/// The keys of `[score]`.
+/// Keys of `[score]`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ScoreTable {
@@ -24,21 +25,21 @@ pub(crate) struct ScoreTable {
     invariant_columns: Option<Vec<ColumnName>>,
 }
 
-/// A preset that there is.
+/// Name of an existing preset.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "String")]
 pub(crate) struct PresetName(String);
 
-/// The metric that may not regress: `COL`, `COL:higher` or `COL:lower`.
+/// The primary metric, which may not regress: `COL`, `COL:higher` or `COL:lower`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "String")]
 pub(crate) struct PrimaryMetric {
     column: String,
-    /// None: that of the listed metric, or higher.
+    /// Direction; `None` means that of the listed metric, or else higher.
     direction: Option<Direction>,
 }
 
-/// A list of metrics in which no column stands twice.
+/// A list of metrics with unique columns.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "Vec<TableValue<MetricTable>>")]
 pub(super) struct MetricList(Vec<Metric>);
@@ -53,7 +54,7 @@ struct MetricTable {
     guard: bool,
 }
 
-/// The keys of `[score.thresholds]`.
+/// Keys of `[score.thresholds]`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct ThresholdTable {
@@ -65,23 +66,23 @@ struct ThresholdTable {
     mixed: Option<FiniteNumber>,
 }
 
-/// Settings that contradict each other: the one to look at, and what is wrong.
+/// Contradicting settings: the one to look at, and the message.
 #[derive(Debug)]
 pub(crate) struct ScoreContradiction {
     pub(crate) by: SettingSource,
     pub(crate) what: String,
 }
 
-/// Where a setting was made.
+/// Place of a setting in an error message.
 #[derive(Debug)]
 pub(crate) enum SettingSource {
-    /// By a key of `[score]`.
+    /// Key of `[score]`.
     Key(&'static str),
-    /// By a flag with its value.
+    /// Flag with its value.
     Flag(String),
 }
 
-/// The metrics, which of them is the primary, and who chose it.
+/// The chosen metrics and primary, and the setting that chose them.
 struct ChosenMetrics {
     metrics: Vec<Metric>,
     primary: String,
@@ -89,14 +90,15 @@ struct ChosenMetrics {
 }
 
 impl ScoreTable {
-    /// The preset whose values count.
+    /// Returns the preset that is in effect.
     pub(super) fn effective_preset(&self) -> Option<&str> {
         let nothing = self.metrics.is_none() && self.primary.is_none();
         let default = nothing.then_some(ScorePolicy::PRESET_NAMES[0]);
         self.preset.as_ref().map(|preset| preset.0.as_str()).or(default)
     }
 
-    /// What the keys mean, over the built-in values of the preset; and which metric a flag chose.
+    /// Builds the score policy from the keys, over the preset's built-in values, with the primary
+    /// that a flag chose.
     pub(crate) fn build_policy(
         &self,
         flag: Option<&PrimaryMetric>,
@@ -123,7 +125,8 @@ impl ScoreTable {
         Ok(policy)
     }
 
-    /// The primary of the keys is one of their metrics, whether a flag chooses another one or not.
+    /// Chooses the metrics. The primary of the keys is one of them, whether a flag chooses another
+    /// one or not.
     fn choose_metrics(
         &self,
         preset: &ScorePolicy,
@@ -147,13 +150,14 @@ impl ScoreTable {
         Ok(ChosenMetrics { metrics, primary, by })
     }
 
-    /// The primary and what it has in the place of a direction, where that is none.
+    /// Returns the primary and the text in the place of its direction, if that text is no
+    /// direction.
     pub(super) fn primary_with_bad_direction(&self) -> Option<(&str, &str)> {
         let primary = self.primary.as_ref()?;
         Some((&primary.column, primary.bad_direction()?))
     }
 
-    /// What counts beside the primary.
+    /// Returns the metrics without an added primary.
     fn listed_metrics(&self, preset: &ScorePolicy, flag: Option<&PrimaryMetric>) -> Vec<Metric> {
         let alone = self.preset.is_none() && (self.primary.is_some() || flag.is_some());
         match &self.metrics {
@@ -163,7 +167,7 @@ impl ScoreTable {
         }
     }
 
-    /// A column cannot say who a row is, or whether it is ok, and how good it is.
+    /// Refuses a column with two of the roles id, status and metric.
     fn check_column_roles(
         &self,
         policy: &ScorePolicy,
@@ -190,7 +194,7 @@ impl ScoreTable {
         Ok(())
     }
 
-    /// Which setting is to blame that this column is a metric and, by a key if there is one, something else.
+    /// Returns the setting that made a column a metric or, through a key, something else.
     fn source_of_metric(
         &self,
         column: &str,
@@ -206,7 +210,8 @@ impl ScoreTable {
         }
     }
 
-    /// The first key that chooses other metrics or another primary than a run has, with the run's and its own in words.
+    /// Returns the first key that chooses other metrics or another primary than a run has, with
+    /// both values as text.
     pub(super) fn changed_metrics(
         &self,
         run: &ScorePolicy,
@@ -230,7 +235,7 @@ impl ScoreTable {
     }
 }
 
-/// The first few metrics that are not the same on both sides, each side on one line; equal where there are none.
+/// Describes the first few metrics that differ, each side on one line; both equal if none differ.
 fn describe_differing_metrics(run: &ScorePolicy, asked: &ScorePolicy) -> [String; 2] {
     const MAX_SHOWN_METRICS: usize = 3;
     fn find_metric<'a>(policy: &'a ScorePolicy, column: &str) -> Option<&'a Metric> {
@@ -252,14 +257,14 @@ fn describe_differing_metrics(run: &ScorePolicy, asked: &ScorePolicy) -> [String
     })
 }
 
-/// `loss (lower, 2, guarded)`
+/// Formats a metric as `loss (lower, 2, guarded)`.
 fn describe_metric(metric: &Metric) -> String {
     let guard = if metric.guard { ", guarded" } else { "" };
     format!("{} ({}, {}{guard})", metric.column, metric.direction, metric.weight)
 }
 
 impl PrimaryMetric {
-    /// The list with the primary in it: where it is not, it comes first, with weight 1.
+    /// Returns the metrics with the primary among them: if missing, it is put first, with weight 1.
     fn add_to_metrics(&self, mut metrics: Vec<Metric>) -> Result<Vec<Metric>, String> {
         let found = metrics.iter().find(|metric| metric.column == self.column);
         match (found.map(|metric| metric.direction), self.direction) {
@@ -275,17 +280,18 @@ impl PrimaryMetric {
         }
     }
 
-    /// As the flag that says it.
+    /// Returns the flag that chooses this primary.
     fn flag_source(&self) -> SettingSource {
         SettingSource::Flag(format!("--primary {self}"))
     }
 
-    /// Whether something stands after a colon that is no direction: it counts as a part of the name.
+    /// Returns true if the text after the last colon is no direction: it is part of the column's
+    /// name then.
     pub(crate) fn has_bad_direction(&self) -> bool {
         self.bad_direction().is_some()
     }
 
-    /// The same, and what stands there.
+    /// Returns the text after the last colon if it is no direction.
     fn bad_direction(&self) -> Option<&str> {
         let (_, after) = self.column.rsplit_once(':')?;
         self.direction.is_none().then_some(after)
@@ -299,7 +305,7 @@ impl fmt::Display for PrimaryMetric {
     }
 }
 
-/// A metric that is not guarded: higher and 1 where nothing else is said.
+/// Builds an unguarded metric: by default higher, with weight 1.
 fn build_metric(
     column: String,
     direction: Option<Direction>,

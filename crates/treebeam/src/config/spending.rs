@@ -1,5 +1,7 @@
-//! What agents may cost and how fast they may be asked: the keys `max_cost_usd`, `max_tokens_total`, `llm_max_inflight`,
-//! `llm_rate_limit` and `[prices]`. Flags and keys share the types.
+//! Defines the keys for agents' cost and rate: budgets, rate limits and `[prices]`.
+//!
+//! The keys are `max_cost_usd`, `max_tokens_total`, `llm_max_inflight`, `llm_rate_limit` and
+//! `[prices]`. Flags and keys share the types.
 
 use super::bounded_values::NonNegativeNumber;
 use super::table::TableValue;
@@ -14,7 +16,7 @@ use treebeam_core::policy::RateLimit;
 
 const NO_LIMIT: &str = "none";
 
-/// The most dollars, or `none`.
+/// A maximum in dollars, or `none`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum DollarLimit {
     None,
@@ -23,7 +25,7 @@ pub(crate) enum DollarLimit {
 
 impl DollarLimit {
     fn new(amount: f64) -> Result<Self, String> {
-        // More than a million is a slip of the finger.
+        // More than a million is a typing error.
         if (0.0..=1e6).contains(&amount) {
             return Ok(Self::At(amount));
         }
@@ -32,7 +34,7 @@ impl DollarLimit {
 }
 
 impl DollarLimit {
-    /// As a number, if there is one.
+    /// Returns the maximum as a number, if there is one.
     pub(crate) fn amount(self) -> Option<Finite> {
         match self {
             Self::None => None,
@@ -91,7 +93,7 @@ impl<'de> Deserialize<'de> for DollarLimit {
     }
 }
 
-/// How many tokens.
+/// A number of tokens.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(try_from = "i64")]
 pub(crate) struct TokenCount(pub(crate) u64);
@@ -112,7 +114,7 @@ impl FromStr for TokenCount {
     }
 }
 
-/// How many requests and tokens in a minute, as a file may say it: a bare number too.
+/// Maximum requests and tokens per minute; in a file also as a bare number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub(crate) struct RateLimitSetting(pub(crate) RateLimit);
@@ -146,7 +148,7 @@ impl<'de> Deserialize<'de> for RateLimitSetting {
     }
 }
 
-/// `[prices."model"]`: dollars per million tokens.
+/// Table `[prices."model"]`, in dollars per million tokens.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct PricesTable(BTreeMap<String, TableValue<PriceTable>>);
@@ -160,7 +162,8 @@ struct PriceTable {
 }
 
 impl PricesTable {
-    /// These before the built-in ones. What is in a cache costs as much as what is not, unless somebody says so.
+    /// Returns the configured prices, which precede the built-in ones. Cached input costs as much
+    /// as other input unless configured.
     pub(crate) fn model_prices(&self) -> ModelPrices {
         let price = |TableValue(table): &TableValue<PriceTable>| ModelPrice {
             input: table.input.0.get(),

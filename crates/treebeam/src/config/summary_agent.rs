@@ -1,4 +1,4 @@
-//! The key that says who sums up what was said: a role, or nobody.
+//! Parses the key for the role that summarizes conversations, or none.
 
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use treebeam_run::port::AgentRole;
 
 const NO_SUMMARY_AGENT: &str = "none";
 
-/// A role whose answers are words, or nobody.
+/// A role whose answers are prose, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub(crate) struct SummaryAgentSetting(pub(crate) Option<AgentRole>);

@@ -1,12 +1,14 @@
-//! A table is read as a table only. A derived reader would take a list too, its values in the order of the fields: an
-//! order that nobody knows and that no error would name.
+//! Deserializes a table from a map only, never from a list.
+//!
+//! Derived code would accept a list too, its values in the order of the fields, which is
+//! undocumented and which no error would name.
 
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// Something that stands in a table of its own.
+/// A value that must be a table.
 #[derive(Clone, Debug)]
 pub(super) struct TableValue<T>(pub(super) T);
 
@@ -16,7 +18,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for TableValue<T> {
     }
 }
 
-/// For a field that is a table.
+/// Deserializes a field that must be a table.
 pub(super) fn deserialize_table<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     reader: D,
 ) -> Result<T, D::Error> {

@@ -1,5 +1,6 @@
-//! What a configuration can say: [`ConfigTables`], which is every key with the type that checks its value, and what the keys at
-//! the top make of a run. The other tables have files of their own.
+//! Defines [`ConfigTables`]: every key with the type that checks its value.
+//!
+//! Also applies the top-level keys to a run's settings. The other tables have modules of their own.
 
 use super::agents::AgentsTable;
 use super::bounded_values::{
@@ -22,7 +23,7 @@ use treebeam_core::conversation::ConversationMode;
 use treebeam_core::measure::{CommandLine, CommandWord, UserPath, VariableName, WorktreePath};
 use treebeam_core::policy::{self, ContextStrategy, DedupeScope, FixedSettings, RunLimits};
 
-/// All that a configuration can say.
+/// All keys of a configuration, typed.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ConfigTables {
@@ -92,7 +93,8 @@ pub(crate) struct ConfigTables {
 }
 
 impl ConfigTables {
-    /// What the keys make of a meaning, and which metric a flag chose as the primary.
+    /// Returns the fixed settings with the configured values applied; `primary` is the primary
+    /// metric that a flag chose.
     pub(super) fn fixed_settings(
         &self,
         before: FixedSettings,
@@ -136,7 +138,7 @@ impl ConfigTables {
         }
     }
 
-    /// What the keys make of a reach.
+    /// Returns the run limits with the configured values applied.
     pub(super) fn run_limits(&self, before: &RunLimits) -> RunLimits {
         RunLimits {
             max_depth: self.max_depth.map_or(before.max_depth, |n| n.0),
@@ -197,7 +199,7 @@ impl ConfigTables {
     }
 }
 
-/// A limit that is set, be it to none, or the one before.
+/// Returns a configured limit, `none` included, or else the earlier one.
 fn resolve_limit<T, N>(
     set: Option<LimitSetting<T>>,
     before: Option<N>,

@@ -1,4 +1,5 @@
-//! What keys mean, and what is said about wrong ones: by table. Which of several origins counts is in `layers`.
+//! Tests in tables what keys mean and how wrong ones are reported. Precedence of origins is in
+//! [`layers`].
 
 mod layers;
 
@@ -18,7 +19,7 @@ fn toml(text: &str) -> Result<FixedSettings, ConfigError> {
     Ok(config("c.toml", text)?.fixed_settings(FixedSettings::default())?)
 }
 
-/// `loss:lower by user: loss ↓1, acc ↑2!`
+/// Formats a policy as `loss:lower by user: loss ↓1, acc ↑2!`.
 fn metrics(policy: &ScorePolicy) -> String {
     let metric = |metric: &Metric| {
         let guard = if metric.guard { "!" } else { "" };
@@ -107,7 +108,7 @@ fn a_key_that_is_not_set_keeps_its_value() {
     assert!((after.gate.min_ok_rate.get() - 0.5).abs() < 1e-9);
 }
 
-/// What is said about a wrong file.
+/// Checks the error message for a wrong file.
 #[track_caller]
 fn check(text: &str, expect: &str) {
     let said = toml(text).map_or_else(|error| error.to_string(), |_| "good".to_owned());
@@ -415,7 +416,7 @@ fn only_what_a_file_sets_is_compared_with_a_run() {
         "score.metrics | the primary a:higher | the primary b:higher",
     );
     check("[score]\nprimary = 'a'\nmetrics = [{column = 'b'}, {column = 'a'}]", "nothing");
-    // A primary that was not in the list changes the list too: it is the primary that is named.
+    // A primary that was not in the list changes the list too: the message names the primary.
     check(
         "[score]\nprimary = 'c:lower'\nmetrics = [{column = 'a'}, {column = 'b'}]",
         "score.primary | a:higher | c:lower",

@@ -1,20 +1,20 @@
-//! What is said of a key that there is not: that it will be, that it is a flag's business, or which one was meant.
+//! Explains an unknown key: it is planned, it is a flag only, or another one was meant.
 
 use super::config_key::CONFIG_KEYS;
 use super::key_errors::suggest_nearest;
 
-/// Keys that a later version will have.
+/// Keys that are planned for a later version.
 const LATER_KEYS: [&str; 5] =
     ["worktree_root", "experiments_root", "holdout_command", "holdout_env", "canary_command"];
 
-/// What is said of a key of [`LATER_KEYS`].
+/// Message for a key of [`LATER_KEYS`].
 const LATER_KEY_MESSAGE: &str = "this version of treebeam does not have this key yet";
 
-/// Flags whose wish is for once: as settings they would pay for the same work at every start.
+/// Flags that act once: as settings they would pay for the same work at every start.
 const ONE_TIME_FLAGS: [&str; 4] =
     ["force_regenerate_ideas", "replay", "rerun_evals", "retry_failed"];
 
-/// What is said of a key that there is not, and will be, or will not.
+/// Explains a name that is a one-time flag or a planned key; `None` for any other name.
 pub(super) fn explain_non_key(name: &str) -> Option<String> {
     if ONE_TIME_FLAGS.contains(&name) {
         let flag = name.replace('_', "-");
@@ -23,12 +23,12 @@ pub(super) fn explain_non_key(name: &str) -> Option<String> {
     is_later_key(name).then(|| LATER_KEY_MESSAGE.to_owned())
 }
 
-/// Whether a later version will have this key.
+/// Returns true if the key is planned for a later version.
 pub(super) fn is_later_key(name: &str) -> bool {
     LATER_KEYS.contains(&name)
 }
 
-/// What is said of an unknown key: its full name, and the names that would have been known in its place.
+/// Describes an unknown key: its full name, and the known names in its place.
 pub(super) fn describe_unknown_key(path: &str, known: &[&str]) -> String {
     let (table, name) = path.rsplit_once('.').unwrap_or(("", path));
     if let Some(why) = explain_non_key(name).filter(|_| table.is_empty()) {

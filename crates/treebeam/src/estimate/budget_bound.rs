@@ -1,46 +1,46 @@
-//! What a budget can bound, and whose calls it cannot: what nobody reports is not counted against anything.
+//! Determines how firmly a budget bounds each agent's calls: unreported usage is not counted.
 
 use super::EstimatedAgent;
 use std::fmt;
 use treebeam_run::port::AgentRole;
 
-/// When it is known what a call of somebody takes.
+/// When the usage of an agent's call is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UsageKnowledge {
-    /// The most of it before it is made: a model.
+    /// Its maximum is known before the call: a model.
     Before,
-    /// When it has ended: a coding agent.
+    /// Known after the call: a coding agent.
     After,
-    /// Never: a program.
+    /// Never known: a program.
     Never,
-    /// It takes nothing: the tuner.
+    /// There is none: the tuner.
     Nothing,
 }
 
-/// How a budget holds for the calls of somebody.
+/// How a budget bounds an agent's calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BudgetHold {
-    /// None is made that could exceed it.
+    /// No call is made that could exceed it.
     Firm,
-    /// Those under way may exceed it.
+    /// Running calls may exceed it.
     Late,
-    /// They count as far as somebody says what they cost.
+    /// Calls count as far as the agent reports their cost.
     AsReported,
-    /// They do not count.
+    /// Calls do not count.
     NotCounted,
 }
 
-/// A budget that is set, and how it holds for each who is asked.
+/// A budget that is set, and how it bounds the calls of each agent.
 #[derive(Clone, Debug)]
 pub(super) struct BudgetBound {
-    /// With its unit.
+    /// Amount with its unit.
     pub(super) most: String,
     pub(super) key: &'static str,
     pub(super) holds: Vec<(AgentRole, BudgetHold)>,
 }
 
 impl EstimatedAgent {
-    /// How a budget of tokens holds.
+    /// Returns how a budget of tokens bounds the agent's calls.
     pub(super) const fn token_budget_hold(&self) -> BudgetHold {
         match self.known {
             UsageKnowledge::Before | UsageKnowledge::Nothing => BudgetHold::Firm,
@@ -49,7 +49,7 @@ impl EstimatedAgent {
         }
     }
 
-    /// How a budget of money holds.
+    /// Returns how a budget of money bounds the agent's calls.
     pub(super) const fn cost_budget_hold(&self) -> BudgetHold {
         match (self.known, self.price) {
             (UsageKnowledge::Nothing, _) | (UsageKnowledge::Before, Some(_)) => BudgetHold::Firm,
@@ -71,7 +71,7 @@ impl BudgetBound {
     }
 }
 
-/// `never more than $5.00` and the key, or what is true instead.
+/// Formats as `never more than $5.00` with the key, or how it holds instead.
 impl fmt::Display for BudgetBound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { most, key, .. } = self;

@@ -1,5 +1,6 @@
-//! What goes on at this moment: who is asked in which round and for how long, and what a sweep said last. The ports of a run
-//! are wrapped in those that tell it; they change nothing.
+//! Tracks current activity by place: running agent calls, and the last output line of sweeps.
+//!
+//! The ports of a run are wrapped to report it; the wrappers change nothing.
 
 use crate::terminal::print_above_bar;
 use std::collections::BTreeMap;
@@ -17,18 +18,18 @@ use treebeam_run::port::{
 use treebeam_store::RunDir;
 use treebeam_store::record_file::{self, RecordKind};
 
-/// How much of the end of a log is looked at.
+/// Bytes of the end of a log that are read.
 const LOG_TAIL_BYTES: u64 = 512;
-/// How often it is looked at.
+/// Interval between two reads of a log's end.
 const LOG_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What each place is busy with.
+/// Current activity of each place.
 static ACTIVITIES: Mutex<BTreeMap<CodePlace, PlaceActivity>> = Mutex::new(BTreeMap::new());
 
 struct PlaceActivity {
     what: String,
     since: Instant,
-    /// The last line that it said.
+    /// Last output line of the sweep.
     last_line: String,
 }
 
@@ -45,7 +46,7 @@ fn end_activity(place: CodePlace) {
     lock_activities().remove(&place);
 }
 
-/// All of it on one line.
+/// Describes all current activities on one line.
 pub(super) fn describe_activities() -> String {
     let doing = |(place, doing): (&CodePlace, &PlaceActivity)| {
         let PlaceActivity { what, since, last_line: said } = doing;
@@ -55,16 +56,16 @@ pub(super) fn describe_activities() -> String {
     lock_activities().iter().map(doing).collect::<Vec<_>>().join(" · ")
 }
 
-/// Whether each answer is worth a line of its own.
+/// Setting for lines about single answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LineReporting {
-    /// There are few of them, and somebody waits.
+    /// A line for each answer: there are few, and the user waits.
     Each,
-    /// There are many, or nobody looks.
+    /// No lines: there are many answers, or no one is watching.
     None,
 }
 
-/// An agent that is seen at work.
+/// An agent wrapper that reports its calls.
 pub(crate) struct ObservedAgent<A> {
     pub(crate) agent: A,
     pub(crate) lines: LineReporting,
@@ -102,7 +103,7 @@ impl<A: Agent> Agent for ObservedAgent<A> {
     }
 }
 
-/// How long an answer took, and what it cost.
+/// Describes how long an answer took, and what it cost.
 fn describe_answer(answered: &Result<AgentReply, AgentError>, time: Duration) -> String {
     let mut words = format!("{:.1} s", time.as_secs_f64());
     match answered {
@@ -116,7 +117,7 @@ fn describe_answer(answered: &Result<AgentReply, AgentError>, time: Duration) ->
     words
 }
 
-/// An executor whose sweeps are listened to.
+/// An executor wrapper that reports the output of its sweeps.
 pub(crate) struct ObservedExecutor<E> {
     executor: E,
     run: RunDir,
@@ -163,7 +164,7 @@ impl<E> ObservedExecutor<E> {
     }
 }
 
-/// The last line of a log that says anything, without what a terminal would obey.
+/// Returns the last line of a log with any text, without terminal controls.
 fn read_last_line(log: &Path) -> Option<String> {
     let mut file = record_file::open_record(log, RecordKind::Log).ok()?;
     let length = file.metadata().ok()?.len();

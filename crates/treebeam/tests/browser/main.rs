@@ -1,5 +1,6 @@
-//! The pages of `treebeam serve` in a real browser, while a real process runs the run: `dashboard.mjs` looks and clicks.
-//! `cargo xtask test` brings the browser along, and says so where it cannot.
+//! Tests the pages of `treebeam serve` in a real browser, with a real running process:
+//! `dashboard.mjs` reads and clicks. `cargo xtask test` installs the browser, or prints why it
+//! cannot.
 
 #![cfg(test)]
 #![cfg(unix)]

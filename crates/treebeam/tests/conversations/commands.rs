@@ -1,11 +1,12 @@
-//! The commands of `docs/conversations.md`, as they stand there: each ends well, and its generator knows what the page says.
+//! The commands of `docs/conversations.md`: each succeeds, and the generator's prompts contain what
+//! the page says.
 
 use super::{MEMORY, prompts};
 use std::fs;
 use std::path::Path;
 use treebeam_testkit::program::{RUN, Site};
 
-/// The commands of the page, each as its words.
+/// Returns the commands of the page, split into arguments.
 fn commands() -> Vec<Vec<String>> {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/conversations.md");
     let page = fs::read_to_string(page).expect("the page");
@@ -13,7 +14,7 @@ fn commands() -> Vec<Vec<String>> {
     lines.map(|line| line.split_whitespace().map(str::to_owned).collect()).collect()
 }
 
-/// The run of a command, under the name that the tests know.
+/// Makes the run of a command, under the name that the tests use.
 fn run(flags: &[String]) -> Site {
     let site = Site::new(super::BINARY);
     let flags = flags.iter().map(String::as_str);
@@ -33,7 +34,7 @@ fn each_command_of_the_page_does_what_the_page_says() {
         let (prompts, manifest) = (prompts(&site), site.manifest());
         let told = prompts.values().filter(|prompt| prompt.contains(MEMORY)).count();
         let root = &manifest["conversations"]["c0000"]["mode"];
-        // The dry world keeps nothing itself: `auto` is `replay` there.
+        // The dry world keeps no conversation: `auto` is `replay` there.
         let (expected, remembers) = if mode == "off" { ("off", false) } else { ("replay", true) };
         assert_eq!((root.as_str(), told > 0), (Some(expected), remembers), "{flags:?}");
         assert_eq!(site.names("conversations").is_empty(), !remembers, "{flags:?}");

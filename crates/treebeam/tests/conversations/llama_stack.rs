@@ -1,5 +1,6 @@
-//! The same against llama-stack, the real server that `native` plays: two forks of one response, and one that it does not
-//! know. It is too large to be installed for every change, so this is called by hand:
+//! Native conversations with llama-stack, the real server that `native` imitates: two forks of one
+//! response, and one that it does not know. It is too large to be installed for every change, so
+//! this test is run by hand:
 //!
 //! ```text
 //! cargo xtask counterparts
@@ -14,7 +15,7 @@ use serde_json::{Value, json};
 use treebeam_testkit::counterpart::Running;
 use treebeam_testkit::program::{RUN, Site};
 
-/// Words that stand in every question for ideas.
+/// Text in every question for ideas.
 const QUESTION: &str = "new ideas that could improve the results";
 
 /// The model's answers: one to the root, others to its children, and others to all after them.
@@ -29,7 +30,7 @@ fn script() -> Value {
     json!({ "fixtures": [says(nth(0), "FIRST"), says(nth(1), "SECOND"), says(nth(2), "THIRD"), says(last, "LATER")] })
 }
 
-/// The questions that the model was shown, each with all that came before it.
+/// Returns the questions that the model received, each with all that came before it.
 fn shown(model: &Running) -> Vec<String> {
     let journal = model.get("/__aimock/journal");
     let bodies =
@@ -59,7 +60,7 @@ fn llama_stack_keeps_branches_apart_and_what_it_does_not_know_is_told_again() {
         assert!(body.contains("FIRST one"), "{body}");
         assert!(!body.contains("SECOND") && !body.contains("THIRD"), "a sibling's: {body}");
     }
-    // Another one, with the same names and an empty memory.
+    // A fresh server, with the same names and an empty memory.
     drop(stack);
     let stack = Running::llama_stack(&model);
     configure(&site, &format!("{}/v1", stack.url()), more);

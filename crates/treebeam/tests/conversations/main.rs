@@ -1,5 +1,5 @@
-//! Conversations with the real program: who is told what, on the prompts as they were asked; killed and resumed; what was
-//! damaged on disk. Providers that remember and forget are in `native`, a real one in `llama_stack`, those who sum up in
+//! Conversations with the real program: the content of prompts, kills and resumes, and damaged
+//! files. Providers with a memory are in `native`, a real one in `llama_stack`, summaries in
 //! `summary`, the commands of the documentation in `commands`.
 
 #![cfg(test)]
@@ -24,7 +24,7 @@ const SIZE: [&str; 5] = [
     "--max-parallel-evals=2",
     "--stop-on-empty-frontier",
 ];
-/// What stands over that which was said before.
+/// Heading of the earlier turns in a prompt.
 const MEMORY: &str = "=== WHAT WAS SAID BEFORE IN THIS BRANCH ===";
 
 fn words<'a>(flags: &[&'a str]) -> Vec<&'a str> {
@@ -37,7 +37,7 @@ fn run(flags: &[&str]) -> Site {
     site
 }
 
-/// Three depths.
+/// Makes a run of three depths.
 fn whole() -> Site {
     run(&["--max-depth=3"])
 }
@@ -49,7 +49,7 @@ fn prompts(site: &Site) -> BTreeMap<String, String> {
     prompts.map(|(name, bytes)| (name, String::from_utf8(bytes).expect("text"))).collect()
 }
 
-/// The part of a prompt that tells what was said before.
+/// Returns the part of a prompt with the earlier turns.
 fn memory(prompt: &str) -> &str {
     let Some((_, rest)) = prompt.split_once(MEMORY) else { return "" };
     let begun = rest.find("\n```\n").expect("a fence") + 5;
@@ -57,7 +57,8 @@ fn memory(prompt: &str) -> &str {
     &rest[..begun + end + 5]
 }
 
-/// The turns that a conversation may know before this one: those of its lineage, up to each fork, and its own.
+/// Returns the turns that may occur in a conversation before this one: those of its lineage, up to
+/// each fork, and its own.
 fn lineage(manifest: &Value, node: &str) -> Vec<String> {
     let conversation = &manifest["conversations"][&format!("c{node}")];
     let Some(fork) = conversation["fork_from_turn_id"].as_str() else { return Vec::new() };
@@ -68,7 +69,7 @@ fn lineage(manifest: &Value, node: &str) -> Vec<String> {
     turns
 }
 
-/// The turns that a text tells of.
+/// Returns the turns that a text mentions.
 fn told(memory: &str) -> Vec<String> {
     let lines = memory.lines().filter_map(|line| {
         let line =
@@ -175,7 +176,7 @@ fn a_small_memory_keeps_to_its_limit() {
     assert!(cut > 0);
 }
 
-/// How often a run is killed; in a campaign fifty times.
+/// Number of kills; in a campaign fifty.
 fn kills() -> u64 {
     if std::env::var_os("TREEBEAM_CAMPAIGN").is_some() { 50 } else { 8 }
 }
@@ -238,7 +239,7 @@ fn an_older_record_goes_on_without_conversations() {
     for key in ["idea_conversation_mode", "idea_history_window_turns", "idea_history_max_chars"] {
         assert!(settings.remove(key).is_some(), "{key}");
     }
-    // One without a checksum is of a version that had none, and is taken as it is.
+    // A manifest without a checksum is of a version that had none, and is accepted.
     let document = manifest.as_object_mut().expect("a document");
     for key in ["conversations", "conversation_config", "checksum"] {
         assert!(document.remove(key).is_some(), "{key}");

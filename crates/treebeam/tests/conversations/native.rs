@@ -1,5 +1,5 @@
-//! Providers that keep what was said themselves: each child goes on from its parent's answer apart from the others, and
-//! where that is forgotten it is told again, with a note.
+//! Providers that keep conversations: each child continues from its parent's answer, independently
+//! of the others; a forgotten conversation is replayed, with a note.
 
 use super::{MEMORY, lineage};
 use serde_json::{Value, json};
@@ -10,7 +10,8 @@ use treebeam_testkit::fault::Fault;
 use treebeam_testkit::program::{RUN, Site};
 use treebeam_testkit::server::{Act, Hit, Server};
 
-/// A repository whose ideas come from a server of responses, and whose coder and sweep are scripts.
+/// Creates a repository whose ideas come from a server of responses, and whose coder and sweep are
+/// scripts.
 pub(super) fn real(url: &str, more: &str) -> Site {
     let site = Site::new(super::BINARY);
     let coder = "#!/bin/sh\nprintf -- '--- /dev/null\\n+++ b/g%s.txt\\n@@ -0,0 +1 @@\\n+1\\n' \"$TREEBEAM_EVAL\"\n";
@@ -22,7 +23,7 @@ pub(super) fn real(url: &str, more: &str) -> Site {
     site
 }
 
-/// Says who has the ideas, and what else is to hold.
+/// Writes the configuration with the idea generator at `url`, and more settings.
 pub(super) fn configure(site: &Site, url: &str, more: &str) {
     let config = format!(
         "sweep_command = ['sh', 'sweep.sh']\nideas_per_node = 2\n{more}\n\
@@ -38,16 +39,16 @@ pub(super) fn run(site: &Site, flags: &[&str]) {
     let _ = site.call(&[&words, flags].concat()).exits(0);
 }
 
-/// A server of responses that keeps what was said: by the name of an answer, all answers up to it.
+/// A server that keeps responses: by the name of an answer, all answers up to it.
 struct Provider {
     server: Server,
     known: Arc<Mutex<BTreeMap<String, Vec<String>>>>,
 }
 
-/// What a provider says to a name that it does not know.
+/// Answer of a provider to an unknown name.
 type Unknown = fn(&str) -> Vec<Act>;
 
-/// As llama-stack 0.7.3 does, to whom asks for a stream.
+/// Answers as llama-stack 0.7.3 does to a streaming request.
 fn not_found(id: &str) -> Vec<Act> {
     let list = "Use 'client.responses.list()' to list available Responses.";
     let message = format!("Response '{id}' not found. {list}");
@@ -55,7 +56,7 @@ fn not_found(id: &str) -> Vec<Act> {
     Act::open(200, "text/event-stream", &format!("data: {error}\n\n"))
 }
 
-/// As llama.cpp does.
+/// Answers as llama.cpp does.
 fn not_supported(_: &str) -> Vec<Act> {
     let error = json!({"error": {"message": "no 'previous_response_id' of that name"}});
     Act::answer(400, &[], &error.to_string())
@@ -83,12 +84,12 @@ impl Provider {
         Self { server, known }
     }
 
-    /// Loses all that was said.
+    /// Drops all responses.
     fn forget(&self) {
         self.known.lock().expect("what was said").clear();
     }
 
-    /// All that was said up to an answer.
+    /// Returns all responses up to an answer.
     fn said(&self, id: &Value) -> Vec<String> {
         let known = self.known.lock().expect("what was said");
         known.get(id.as_str().expect("a name")).cloned().expect("an answer of that name")
@@ -99,14 +100,14 @@ impl Provider {
         hits.iter().map(|hit| serde_json::from_str(&hit.body).expect("JSON")).collect()
     }
 
-    /// Which answers were to be gone on from, one for each question that was.
+    /// Returns the answers that questions continued from, one for each such question.
     fn gone_on_from(&self) -> Vec<String> {
         let bodies = self.bodies();
         let names = bodies.iter().filter_map(|body| body["previous_response_id"].as_str());
         names.map(str::to_owned).collect()
     }
 
-    /// How many questions told what was said before.
+    /// Returns the number of questions that contained earlier turns.
     fn told(&self) -> usize {
         self.bodies().iter().filter(|body| body.to_string().contains(MEMORY)).count()
     }
@@ -124,7 +125,7 @@ fn answer(id: &str, text: &str) -> Value {
     json!({"id": id, "status": "completed", "output": output, "usage": usage})
 }
 
-/// The answers that a node's branch has had, as they are on disk.
+/// Returns the answers of a node's branch, as they are on disk.
 fn answers(site: &Site, manifest: &Value, node: &str) -> Vec<String> {
     let own = format!("c{node}-t1");
     let turns = lineage(manifest, node).into_iter().chain([own]);
@@ -135,7 +136,7 @@ fn answers(site: &Site, manifest: &Value, node: &str) -> Vec<String> {
     turns.map(file).collect()
 }
 
-/// The conversations that have a turn, by their nodes.
+/// Returns the conversations with a turn, by their nodes.
 fn conversations(manifest: &Value) -> BTreeMap<String, Value> {
     let all = manifest["conversations"].as_object().expect("conversations").iter();
     let had = all.filter(|(_, conversation)| !conversation["latest_turn_id"].is_null());
@@ -179,7 +180,7 @@ fn what_a_provider_has_forgotten_is_told_again() {
         let shown = site.call(&["show", RUN, "conv", node]).exits(0).stdout;
         assert!(shown.contains(&format!("note: {note}")), "{shown}");
     }
-    // What was answered since then is remembered.
+    // Later answers are remembered.
     for node in ["0003", "0004"] {
         assert_eq!(conversations[node]["mode"], "native", "{node}");
         let said = provider.said(&conversations[node]["provider_ids"][0]);
@@ -203,7 +204,8 @@ fn a_provider_that_never_remembers_is_told_each_time() {
     site.must_be_sound();
 }
 
-/// Killed right after it heard of it, and when the answer had come that was told: whoever goes on does not ask again.
+/// Killed right after the provider's refusal, and after the answer to the replay: a resume does not
+/// try the forgotten conversation again.
 #[test]
 fn what_is_known_to_be_forgotten_is_not_asked_again() {
     for plan in ["kill after 1 rename .forgotten", "kill before 1 journal.jsonl ideas_proposed"] {

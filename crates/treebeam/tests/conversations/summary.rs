@@ -1,5 +1,5 @@
-//! Somebody who sums up what no longer fits: asked when something falls out, told what was written before, counted, and not
-//! asked twice; where nothing comes, each turn has its line.
+//! Summaries of turns that no longer fit: requested when a turn is dropped, with the summary before
+//! it, counted, and not requested twice; without an answer, each turn has its line.
 
 use super::{memory, prompts};
 use std::fs;
@@ -12,18 +12,18 @@ const CODER: &str =
     "printf -- '--- /dev/null\\n+++ b/g%s.txt\\n@@ -0,0 +1 @@\\n+1\\n' \"$TREEBEAM_EVAL\"\n";
 const SWEEP: &str = "n=$(ls g*.txt 2>/dev/null | wc -l)\nprintf 'config_id,status,gain\\n0,ok,%s\\n' \"$((n + 1))\" > \"$AGENTIC_RESULTS_CSV\"\n";
 
-/// A file beside the repository, where no prompt shows it.
+/// Returns a path beside the repository, which no prompt shows.
 fn beside(site: &Site, name: &str) -> PathBuf {
     site.repo.path().parent().expect("a folder").join(name)
 }
 
-/// The nodes that the planner was asked to sum up for.
+/// Returns the nodes for which the planner was asked for a summary.
 fn asked(site: &Site) -> Vec<String> {
     let text = fs::read_to_string(beside(site, "asked.txt")).unwrap_or_default();
     text.lines().map(str::to_owned).collect()
 }
 
-/// A repository whose agents are scripts: the planner plans, and sums up in these words.
+/// Creates a repository whose agents are scripts: the planner plans, and answers with this summary.
 fn site(answer: &str) -> Site {
     let site = Site::new(super::BINARY);
     let (planner, asked) = (beside(&site, "planner.sh"), beside(&site, "asked.txt"));
@@ -77,7 +77,7 @@ fn what_falls_out_is_summed_up_on_top_of_what_was_summed_up_before() {
     let shown = site.call(&["show", RUN, "conv", "3"]).exits(0).stdout;
     assert!(shown.contains("turns up to c0001-t1 summed up node_ideas/0003/calls/"), "{shown}");
     site.must_be_sound();
-    // What is lost is asked for anew, from all that was said.
+    // A lost summary is requested anew, from all turns.
     let kept = "node_ideas/0003/calls/ideas-n0003-x1-a1-summary.txt";
     fs::remove_file(site.path(kept)).expect("a summary");
     let _ = site.call(&["resume", RUN, "--max-depth=5", "--quiet"]).exits(0);

@@ -1,6 +1,6 @@
-//! aimock plays five providers: what it answers well is read, what it does wrong is tried again or told, and nothing
-//! permanent is asked twice. Its Ollama always says that an answer is whole and took no tokens, so that those are not shown
-//! here.
+//! aimock imitates five providers: good answers are read, faults are retried or reported, and
+//! permanent errors are not retried. Its Ollama always reports complete answers without tokens, so
+//! that those cases are missing here.
 
 use crate::door::{Asker, BINARY, Five, VARIABLE, WIRES};
 use serde_json::{Map, Value, json};
@@ -12,21 +12,21 @@ use treebeam_testkit::counterpart::Running;
 use treebeam_testkit::program::Site;
 
 const FIXTURES: &str = include_str!("errors.json");
-/// What aimock answers where the fault is in streaming alone.
+/// aimock's answer where only streaming is faulty.
 const WHOLE: &str = "one two three four five six seven eight";
 
-/// What has to come of a question.
+/// Expected result of a question.
 #[derive(Clone, Copy)]
 enum Expect {
     Says(&'static str),
-    /// It fails, for this reason.
+    /// An unanswered question, for this reason.
     Fails(&'static str),
-    /// The agent cannot be used, for this reason.
+    /// An unusable agent, for this reason.
     Stops(&'static str),
 }
 use Expect::{Fails, Says, Stops};
 
-/// How an answer is asked for.
+/// Delivery of an answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Delivery {
     Streamed,
@@ -34,7 +34,7 @@ enum Delivery {
 }
 const DELIVERIES: [Delivery; 2] = [Delivery::Streamed, Delivery::Whole];
 
-/// A fixture, what comes of it, and how many requests that takes.
+/// A fixture, its expected result, and the number of requests.
 const TABLE: [(&str, Expect, usize); 13] = [
     ("hello", Says("Hi there from aimock"), 1),
     ("USAGE", Says("u"), 1),
@@ -50,7 +50,7 @@ const TABLE: [(&str, Expect, usize); 13] = [
     ("E401", Stops("the key was refused"), 1),
     ("E429", Stops("still takes no questions after 7 s"), 2),
 ];
-/// The same for what can only happen to a stream.
+/// Fixtures for faults that only a stream can have, with result and number of requests.
 const STREAMS: [(&str, Expect, usize); 3] = [
     ("TRUNC", Fails("broke off"), 3),
     ("CUTMS", Fails("broke off"), 3),
@@ -89,7 +89,7 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-/// The fixtures, where whoever asks meets a fault that passes for the first time.
+/// Returns the fixtures, with temporary faults for each first request.
 fn fixtures() -> Value {
     let mut document: Value = serde_json::from_str(FIXTURES).expect("the fixtures");
     let all = document["fixtures"].as_array_mut().expect("a list");
@@ -159,7 +159,7 @@ fn ask_all<'a>(
     five.meet(all)
 }
 
-/// What is not as it should be.
+/// Describes a deviation from the expected result.
 fn wrong(case: &Case, result: &Result<AgentReply, AgentError>, journal: &Value) -> Option<String> {
     let as_expected = match (case.expect, result) {
         (Says(text), Ok(reply)) => reply.text == text && counted(case, reply),
@@ -180,7 +180,7 @@ fn wrong(case: &Case, result: &Result<AgentReply, AgentError>, journal: &Value) 
         .then(|| format!("{} requests, {pauses:?} ms apart: {result:?}", times.len()))
 }
 
-/// `USAGE` says what it took.
+/// Checks the usage, which only `USAGE` reports.
 fn counted(case: &Case, reply: &AgentReply) -> bool {
     let said = case.prompt.starts_with("USAGE") && case.wire != WireFormat::Ollama;
     !said || reply.usage == Some(TokenUsage { input: 11, cached: 0, output: 7 })
@@ -190,14 +190,14 @@ fn names_the_variable(prompt: &str, hint: Option<&str>) -> bool {
     !prompt.starts_with("E401") || hint.is_some_and(|hint| hint.contains(&format!("`{VARIABLE}`")))
 }
 
-/// When a question came, in milliseconds.
+/// Returns the times of a question's requests, in milliseconds.
 fn times(journal: &Value, prompt: &str) -> Vec<u64> {
     let entries = journal.as_array().expect("a list").iter();
     let is_it = |entry: &&Value| entry["body"]["messages"][0]["content"] == *prompt;
     entries.filter(is_it).filter_map(|entry| entry["timestamp"].as_u64()).collect()
 }
 
-/// Five roles, five providers, as a user sets and checks them.
+/// Five roles with five providers, as a user configures and checks them.
 #[test]
 #[ignore = "needs real counterparts: run by `cargo xtask test`"]
 fn the_program_checks_and_asks_all_five() {
@@ -220,7 +220,7 @@ fn the_program_checks_and_asks_all_five() {
     for (place, role) in roles.into_iter().enumerate() {
         let agent = &checked["agents"][place];
         assert_eq!((&agent["role"], &agent["reply"]), (&json!(role), &json!("ok")), "{checked}");
-        // It believes every id, so that this shows our side alone.
+        // aimock accepts every id, so that this tests our side alone.
         let mode = if role == "coordinator" { "native" } else { "replay" };
         assert_eq!(agent["continuation"], mode, "{checked}");
     }

@@ -1,5 +1,6 @@
-//! A whole eval with models that are played: notes, a plan, a diff that does not apply, one that does, a rejection, what is
-//! better, an approval; and one whose coder is a real coding agent. Everything else is as a user has it.
+//! A whole eval with imitated models: notes, a plan, a diff that does not apply, one that does, a
+//! rejection, a better diff, an approval; and one whose coder is a real coding agent. Everything
+//! else is as a user has it.
 
 use crate::door::{BINARY, VARIABLE};
 use serde_json::{Value, json};
@@ -10,14 +11,14 @@ use treebeam_testkit::program::{RUN, Site};
 const WINDOW: &str = "WINDOW = 10\n";
 const SWEEP: &str = r#"sed -n 's/^WINDOW = \(.*\)/config_id,status,gain\n0,ok,\1/p' window.py > "$AGENTIC_RESULTS_CSV""#;
 
-/// The idea's own words, which every role is told.
+/// Text of the idea, which is in every role's prompt.
 const IDEA: &str = "IDEA: Widen the window\nRATIONALE: it is narrow\nREQUIRED_CHANGES: window.py\n";
 
 fn diff(from: &str, to: &str) -> String {
     format!("--- a/window.py\n+++ b/window.py\n@@ -1 +1 @@\n-WINDOW = {from}\n+WINDOW = {to}\n")
 }
 
-/// What the models say: who is asked shows in the first words of a prompt.
+/// Answers of the models; the first words of a prompt identify the role.
 fn script() -> Value {
     let coder = "Implement this idea";
     let reviewer = "Review this change";
@@ -41,7 +42,7 @@ fn script() -> Value {
     ]})
 }
 
-/// A repository with something to measure, and agents.
+/// Creates a repository with something to measure, and agents.
 fn site(agents: &str) -> Site {
     let site = Site::new(BINARY);
     let config = format!("sweep_command = '''{SWEEP}'''\nscore.primary = 'gain:higher'\n{agents}");
@@ -145,7 +146,7 @@ fn check_what_it_took(site: &Site, provider: &str) {
 #[test]
 #[ignore = "needs real counterparts: run by `cargo xtask test`"]
 fn a_real_coding_agent_implements_an_idea() {
-    // It writes where it is told to: in the worktree of the eval that is about to be.
+    // The agent writes into the worktree of the eval to come.
     let place = Site::new(BINARY);
     let file = place.repo.path().canonicalize().expect("a folder");
     let file = file.join(format!(".treebeam/runs/{RUN}/cand/0001/wider.py"));

@@ -1,4 +1,5 @@
-//! Five agents behind one door, each with another wire format, and little patience. What comes back is judged elsewhere.
+//! Five agents behind one door, each with another wire format, and short timeouts. Results are
+//! checked elsewhere.
 
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -29,15 +30,15 @@ pub(crate) const WIRES: [WireFormat; 5] = [
     WireFormat::Ollama,
 ];
 
-/// What all five have in common.
+/// Settings that all five have in common.
 pub(crate) struct Five<'a> {
-    /// Where the server of a wire format is.
+    /// URL of the server of a wire format.
     pub(crate) url: &'a dyn Fn(WireFormat) -> String,
     pub(crate) model: &'a str,
     pub(crate) extra: Map<String, Value>,
-    /// How long one try may take.
+    /// Maximum time of one try.
     pub(crate) timeout: Duration,
-    /// How long a rate limit is waited for.
+    /// Maximum wait for a rate limit.
     pub(crate) wait: Duration,
 }
 
@@ -51,11 +52,11 @@ impl DoorObserver for Nobody {
     }
 }
 
-/// Asks one of five.
+/// Sends questions to one of five agents.
 pub(crate) struct Asker<'a>(&'a AgentDoor<'a>);
 
 impl Five<'_> {
-    /// Opens the door, and closes it afterwards.
+    /// Opens the door for an action, and closes it afterwards.
     pub(crate) fn meet<T>(&self, f: impl FnOnce(&Asker<'_>) -> T) -> T {
         let folder = tempfile::tempdir().expect("a folder");
         let settings = |wire| AgentSettings { line: self.line(wire), timeout: self.timeout };
@@ -103,7 +104,7 @@ impl Asker<'_> {
         self.go_on(wire, prompt, None)
     }
 
-    /// The same, going on from an answer.
+    /// Asks a question that continues from an answer.
     pub(crate) fn go_on(
         &self,
         wire: WireFormat,

@@ -1,5 +1,5 @@
-//! llmock breaks what it sends and then gives a verdict on whoever asked: whether they waited, backed off, gave up in time and
-//! used no half answer. It speaks four of our five wire formats.
+//! llmock breaks its answers and then judges the client: whether it waited, backed off, gave up in
+//! time and used no half answer. It speaks four of our five wire formats.
 
 use crate::door::{Asker, Five};
 use serde_json::{Map, Value, json};
@@ -24,7 +24,7 @@ fn url(server: &Running, wire: WireFormat) -> String {
     server.url() + end
 }
 
-/// Part of the path that tells a wire format.
+/// Returns the part of the path that identifies a wire format.
 const fn path(wire: WireFormat) -> &'static str {
     match wire {
         WireFormat::Responses => "*/responses",
@@ -35,7 +35,7 @@ const fn path(wire: WireFormat) -> &'static str {
     }
 }
 
-/// A fault that this wire format meets when it asks the model of that name.
+/// Returns a fault for a wire format, at the model of that name.
 fn behaviour(fault: &str, wire: WireFormat) -> Value {
     let mut behaviour = match fault {
         "429" => json!({ "type": "fail", "status": 429, "retry_after": 1, "times": 2 }),
@@ -72,7 +72,7 @@ fn ask_all(server: &Running, fault: &'static str) -> Vec<Asked> {
     five.meet(all)
 }
 
-/// What was found, without what is a matter of luck: two random pauses may be alike.
+/// Returns the findings, without random ones: two random pauses may be alike.
 fn findings(verdict: &Value) -> Vec<&str> {
     let found = verdict["findings"].as_array().expect("a list").iter();
     found
@@ -107,7 +107,8 @@ fn the_verdict_is_passed() {
     }
     let verdict = server.get("/_llmock/verdict");
     assert_eq!(verdict["passed"], true, "{verdict}");
-    // A stream is read to its end before it is looked at, so that llmock takes what is asked again for another question.
+    // A stream is read to its end before it is examined, so that llmock counts a retry as another
+    // question.
     let found = findings(&verdict);
     assert!(found.iter().all(|code| *code == "malformed_chunk_ignored"), "{verdict}");
     assert_eq!(found.len(), WIRES.len(), "{verdict}");
@@ -118,7 +119,7 @@ fn the_verdict_is_passed() {
     assert_eq!(counts, (&json!(calls), &json!(attempts)), "{verdict}");
 }
 
-/// The verdict means something: others do not pass.
+/// The verdict means something: a bad client does not pass.
 #[test]
 #[ignore = "needs real counterparts: run by `cargo xtask test`"]
 fn the_verdict_can_be_another() {

@@ -1,10 +1,11 @@
-//! The door to agents against real counterparts: servers, types and a model that were not written for treebeam and can
-//! disagree with it. `cargo xtask test` installs them and runs these tests; on their own they are ignored.
+//! The agent door against real counterparts: servers, types and a model that were not written for
+//! treebeam. `cargo xtask test` installs them and runs these tests; on their own they are ignored.
 //!
 //! # Layout
-//! [`door`] asks through the door with little patience. [`aimock`] and [`llmock`] are about servers that play a provider and
-//! its errors, [`conversation`] about whole evals with them, [`sessions`] about a
-//! search whose ideas come from real coding agents, [`oracle`] about the requests that are sent, [`smollm2`] about a real model.
+//! [`door`] asks through the door with short timeouts. [`aimock`] and [`llmock`] are about servers
+//! that imitate a provider and its errors, [`conversation`] about whole evals with them,
+//! [`sessions`] about a search whose ideas come from real coding agents, [`oracle`] about the
+//! requests that are sent, [`smollm2`] about a real model.
 
 #![cfg(test)]
 

@@ -1,5 +1,5 @@
-//! What is sent fits the providers' own types: every provider with every option, as the program writes it. The types are
-//! those of the providers' Python libraries.
+//! Requests against the providers' own types: every provider with every option, as the program
+//! writes it. The types are those of the providers' Python libraries.
 
 use crate::door::{BINARY, Five, WIRES};
 use serde_json::{Map, Value, json};
@@ -15,12 +15,12 @@ use treebeam_testkit::server::{Act, Server};
 
 const EFFORTS: [&str; 7] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 
-/// A server that refuses everything, once and for all: what came is what we want to see.
+/// A server that refuses every request permanently; only the requests matter.
 fn refusing() -> Server {
     Server::start(|_| Act::answer(400, &[], "{\"error\": {\"message\": \"no\"}}"))
 }
 
-/// What a role with this option sends; none where the configuration refuses the option.
+/// Returns the request of a role with this option; `None` if the configuration refuses the option.
 fn sent(server: &Server, site: &Site, wire: WireFormat, option: &str) -> Option<Value> {
     let (provider, url) = (wire.provider_name(), server.url());
     let agent = format!(
@@ -38,7 +38,7 @@ fn sent(server: &Server, site: &Site, wire: WireFormat, option: &str) -> Option<
     Some(serde_json::from_str(&hits[0].body).expect("a request in JSON"))
 }
 
-/// What the types say against each of these, in order; nothing where they fit.
+/// Returns the types' complaint about each request, in order; empty where it fits.
 fn complaints(requests: &[Value]) -> Vec<String> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/counterparts/oracle.py");
     let mut command = python("sdks");
@@ -95,7 +95,7 @@ fn every_request_fits() {
     }
 }
 
-/// What `openai` sends when it goes on from an answer.
+/// Returns the request of `openai` that continues from an answer.
 fn going_on() -> Value {
     let server = refusing();
     let url = |_| server.url();
@@ -109,7 +109,8 @@ fn going_on() -> Value {
     request(WireFormat::Responses, &body)
 }
 
-/// The configuration takes the levels that the types know, and no others. Ollama's types take any text.
+/// The configuration accepts the levels that the types know, and no others. Ollama's types accept
+/// any text.
 #[test]
 #[ignore = "needs real counterparts: run by `cargo xtask test`"]
 fn efforts_are_those_of_the_types() {
@@ -137,7 +138,7 @@ fn efforts_are_those_of_the_types() {
     }
 }
 
-/// The types do not take everything.
+/// The types do not accept everything.
 #[test]
 #[ignore = "needs real counterparts: run by `cargo xtask test`"]
 fn what_is_wrong_is_found() {

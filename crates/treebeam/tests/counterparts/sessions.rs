@@ -1,5 +1,5 @@
-//! A whole search whose ideas come from a real coding agent: each child goes on in a fork of its parent's session, which
-//! stays as it is, and knows nothing of what its sibling's fork was told.
+//! A whole search whose ideas come from a real coding agent: each child continues in a fork of its
+//! parent's session, which stays unchanged, and has nothing of its sibling's fork.
 
 use crate::door::{BINARY, VARIABLE};
 use serde_json::{Value, json};
@@ -8,16 +8,16 @@ use std::fs;
 use treebeam_testkit::counterpart::{Running, folder, node};
 use treebeam_testkit::program::{RUN, Site};
 
-/// Adds a file of the eval's own, which is what is measured.
+/// Coder that adds a file of the eval's own, which is what is measured.
 const CODER: &str =
     "printf -- '--- /dev/null\\n+++ b/g%s.txt\\n@@ -0,0 +1 @@\\n+1\\n' \"$TREEBEAM_EVAL\"\n";
 const SWEEP: &str = "n=$(ls g*.txt 2>/dev/null | wc -l)\nprintf 'config_id,status,gain\\n0,ok,%s\\n' \"$((n + 1))\" > \"$AGENTIC_RESULTS_CSV\"\n";
 
-/// Words that only the root's answer has, and one that stands in every question for ideas.
+/// Text that only the root's answer has; `QUESTION` is in every question for ideas.
 const FIRST: &str = "FIRST-THOUGHT";
 const QUESTION: &str = "new ideas that could improve the results";
 
-/// The model's answers: one to the root, others to all who come after.
+/// Answers of the model: one to the root, others to all later questions.
 fn script() -> Value {
     let idea = |title: &str| format!("IDEA: {title}\nRATIONALE: r\nREQUIRED_CHANGES: c\n");
     let usage = json!({ "input_tokens": 100, "output_tokens": 20 });
@@ -56,14 +56,14 @@ fn agent(provider: &str, script: &str, url: &str, more: &str) -> String {
     )
 }
 
-/// The files that a session has in the home of its agent.
+/// Returns the files of a session in the home of its agent.
 fn session(site: &Site, id: &str) -> BTreeMap<String, Vec<u8>> {
     let mut files = site.files("home");
     files.retain(|path, _| path.rsplit('/').next().is_some_and(|name| name.contains(id)));
     files
 }
 
-/// The questions that the model was shown since so many were, each with all that came before it.
+/// Returns the questions after the first `before`, each with all that came before it.
 fn shown(server: &Running, before: usize) -> Vec<String> {
     let journal = server.get("/__aimock/journal");
     let bodies = journal.as_array().expect("a journal").iter().skip(before);
@@ -103,7 +103,7 @@ fn meet(server: &Running, agent: &str) {
 #[ignore = "needs real counterparts: run by `cargo xtask test`"]
 fn claude_forks_a_session_for_each_child() {
     let server = Running::aimock(&script());
-    // The server keeps no request that is longer than 64 KB: what describes all of its tools is.
+    // The server keeps no request that is longer than 64 KB, as the description of all tools is.
     let more = "model = 'claude-sonnet-4-5'\nargs = ['--tools', 'Write']\n";
     let script = "@anthropic-ai/claude-code/cli-wrapper.cjs";
     meet(&server, &agent("claude", script, &server.url(), more));

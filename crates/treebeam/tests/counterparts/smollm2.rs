@@ -1,5 +1,5 @@
-//! A real model, if a small one: its own words, its own count of tokens, its own limits. The server of llama.cpp, behind which
-//! it is, speaks three of our wire formats, and remembers no answers.
+//! A real, small model: its own text, its own token count, its own limits. Its server, of
+//! llama.cpp, speaks three of our wire formats, and keeps no answers.
 
 use crate::door::BINARY;
 use serde_json::json;
@@ -27,7 +27,7 @@ fn a_real_model_answers() {
         for count in [&agent["usage"]["input"], &agent["usage"]["output"]] {
             assert!(count.as_u64().is_some_and(|count| (1..400).contains(&count)), "{checked}");
         }
-        // It refuses `previous_response_id` with a 400.
+        // The server refuses `previous_response_id` with a 400.
         let note = agent["note"].as_str().unwrap_or_default();
         assert_eq!(agent["continuation"], "replay", "{checked}");
         assert_eq!(
@@ -45,12 +45,12 @@ fn a_real_model_answers() {
         let (_, tokens) = server.post("/tokenize", &json!({ "content": answer["reply"] }));
         let tokens = tokens["tokens"].as_array().expect("the answer's tokens").len() as u64;
         let counted = answer["usage"]["output"].as_u64().expect("a count");
-        // The end of an answer is a token, too, and words can be taken apart in more than one way.
+        // The end of an answer is a token, too, and a text can be split in more than one way.
         assert!(tokens > 0 && counted.abs_diff(tokens) < 4, "{tokens} tokens in {answer}");
         let _ = ask(&long).exits(1).says(["error: the prompt is too long for the model"]);
     }
 
-    // Through `openai` it calls an answer completed that it has cut.
+    // Through `openai` the server reports a cut answer as completed.
     configure(5);
     for (role, _) in roles {
         let said = site.call_reading(&["agents", "ask", "--role", role], "Say hello.");
@@ -59,7 +59,7 @@ fn a_real_model_answers() {
 }
 
 fn agent(server: &Running, role: &str, provider: &str, most: u32) -> String {
-    // The same words each time.
+    // Temperature 0 gives the same text each time.
     let (end, cold) = match provider {
         "anthropic" => ("", "extra = { temperature = 0 }"),
         _ => ("/v1", "temperature = 0"),
@@ -70,7 +70,7 @@ fn agent(server: &Running, role: &str, provider: &str, most: u32) -> String {
     )
 }
 
-/// Its own words, whatever they are, go the whole way: there are ideas, or it is said why there are none.
+/// Any text of the model passes through: there are ideas, or a reason why there are none.
 #[test]
 #[ignore = "needs real counterparts: run by `cargo xtask test`"]
 fn whatever_a_real_model_says_is_taken_for_ideas_or_refused() {
@@ -82,7 +82,7 @@ fn whatever_a_real_model_says_is_taken_for_ideas_or_refused() {
     let said = site.call(&["ideas", "--count=2", "--ideas-dir=ideas", "--json", talk]);
     match said.code {
         Some(0) => {
-            // What it said is told to it again, and does no harm either.
+            // Continuing with the model's own text does no harm either.
             let from = "--conversation-state-in=talk.json";
             let more = site.call(&["ideas", "--count=3", "--ideas-dir=ideas", "--json", from]);
             assert!(matches!(more.code, Some(0 | 1)), "{}", more.stderr);

@@ -1,5 +1,5 @@
-//! A repository with agents, tests and a sweep that are scripts, and ideas that say what these do. The scripts write down
-//! each call, outside of the repository.
+//! A repository with agents, tests and a sweep that are scripts, and ideas that select their
+//! behaviour. The scripts log each call, outside of the repository.
 
 use serde_json::Value;
 use std::fs;
@@ -10,7 +10,7 @@ use treebeam_testkit::program::{RUN, Said, Site};
 use treebeam_testkit::repo::TempRepo;
 
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
-/// Nothing takes this long, unless it hangs.
+/// Maximum time of anything, unless it hangs.
 const LONG: Duration = Duration::from_mins(3);
 const SCRIPTS: [(&str, &str); 3] = [
     ("agent.sh", include_str!("agent.sh")),
@@ -21,12 +21,12 @@ pub(crate) const ROLES: [&str; 4] = ["coordinator", "planner", "coder", "reviewe
 
 pub(crate) struct Desk {
     pub(crate) site: Site,
-    /// Where the scripts and what they write lie.
+    /// Folder of the scripts and their logs.
     pub(crate) dir: PathBuf,
 }
 
 impl Desk {
-    /// A repository whose configuration has these lines, too.
+    /// Creates a repository whose configuration has these lines, too.
     pub(crate) fn new(settings: &str) -> Self {
         let files = [
             ("model.txt", "mode root\nround 0\n"),
@@ -81,25 +81,25 @@ impl Desk {
         self.site.call(&[&["eval", "--run-id", RUN, "--idea", &ideas], flags].concat())
     }
 
-    /// The same, as a document, and its exit code.
+    /// Tries ideas of these modes, and returns the JSON document after checking the exit code.
     pub(crate) fn document(&self, modes: &[&str], flags: &[&str], code: i32) -> Value {
         let said = self.eval(modes, &[&["--json"], flags].concat()).exits(code);
         serde_json::from_str(&said.stdout).expect("one document")
     }
 
-    /// What was called, in order.
+    /// Returns the calls, in order.
     pub(crate) fn calls(&self) -> Vec<String> {
         let text = fs::read_to_string(self.dir.join("calls")).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
     }
 
-    /// Those of the calls that are about this mode.
+    /// Returns the calls about this mode.
     pub(crate) fn calls_of(&self, mode: &str) -> Vec<String> {
         let about = |call: &String| call.split(' ').nth(1) == Some(mode);
         self.calls().into_iter().filter(about).collect()
     }
 
-    /// Lets the calls of a role, of `tests` or of `sweep` wait from now on.
+    /// Makes the calls of a role, of `tests` or of `sweep` wait from now on.
     pub(crate) fn hold(&self, who: &str) {
         fs::write(self.dir.join(format!("hold-{who}")), "").expect("a file");
     }
@@ -108,13 +108,13 @@ impl Desk {
         fs::remove_file(self.dir.join(format!("hold-{who}"))).expect("to let go");
     }
 
-    /// A file of an eval's experiment.
+    /// Returns a file of an eval's experiment.
     #[track_caller]
     pub(crate) fn experiment(&self, eval: &str, name: &str) -> String {
         self.site.text(&format!("eval/{}/experiment/{name}", eval.trim_start_matches('e')))
     }
 
-    /// All of the user's that must stay as it is.
+    /// Returns all of the user's state that must stay as it is.
     pub(crate) fn users(&self) -> Vec<String> {
         let repo = &self.site.repo;
         let git = |arguments: &[&str]| repo.git_in(repo.path(), arguments).expect("git");
@@ -131,7 +131,7 @@ impl Desk {
     }
 }
 
-/// The eval of this mode in a document.
+/// Returns the eval of this mode in a document.
 #[track_caller]
 pub(crate) fn of<'a>(document: &'a Value, mode: &str) -> &'a Value {
     let title = format!("try {mode}");

@@ -1,15 +1,15 @@
-//! What can become of an idea: each ends as it must, alone, and with a message that tells a person what happened.
+//! All outcomes of an idea: each ends as expected, alone, and with a message for a person.
 
 use crate::desk::{Desk, of, until};
 use serde_json::Value;
 use std::fs;
 use treebeam_testkit::hostile;
 
-/// What becomes of an idea.
+/// Outcome of an idea.
 enum Fate {
-    /// It is compared, and was let through so.
+    /// Compared, with this gate result.
     Scored(&'static str),
-    /// It fails: the stage, the kind, and words of the message.
+    /// Failed: the stage, the kind, and part of the message.
     Failed(&'static str, &'static str, &'static str),
 }
 use Fate::{Failed, Scored};
@@ -121,7 +121,7 @@ fn what_each_was_asked(desk: &Desk) {
     assert!(again.contains("error: patch failed: model.txt:1"), "{again}");
 }
 
-/// No process, no worktree, no long log; the commits of what was compared are kept.
+/// Asserts that no process, worktree or long log is left; commits of compared candidates are kept.
 fn nothing_is_left(desk: &Desk, document: &Value) {
     let word = format!("{}-fork", desk.dir.display());
     assert_eq!(hostile::survivors(&word), Vec::<u32>::new());
@@ -188,7 +188,7 @@ fn results_from_before_are_no_results() {
     assert_eq!(theirs.expect("a file"), perfect);
 }
 
-/// All files that are promised for an eval, with what is promised of the sum of them.
+/// All promised files of an eval exist, and its artifacts and summaries are complete.
 #[test]
 fn everything_is_written_down() {
     let desk = Desk::new("");

@@ -1,4 +1,4 @@
-//! What is said of an eval or a baseline that was cut off, and that it goes on as it is said.
+//! Resume hints of an interrupted eval or baseline, and that they work.
 
 use crate::desk::{Desk, until};
 use std::fs;
@@ -7,7 +7,7 @@ use treebeam_testkit::program::{RUN, Said, Signal};
 
 const ROWS: &str = "config_id,status,a\n0,ok,1.0\n1,ok,1.1\n2,ok,1.2\n";
 
-/// A desk whose configuration lies elsewhere, with the flags that lead there and the command that goes on.
+/// Returns a desk whose configuration lies elsewhere, with its flags and the command that resumes.
 fn elsewhere(settings: &str) -> (Desk, [String; 4], String) {
     let desk = Desk::new(settings);
     let (top, file) = (desk.site.repo.path(), desk.dir.join("other.toml"));
@@ -17,7 +17,7 @@ fn elsewhere(settings: &str) -> (Desk, [String; 4], String) {
     (desk, ["-C".to_owned(), top, "--config".to_owned(), file], way_on)
 }
 
-/// Begins it, lets the sweep begin, and interrupts.
+/// Begins a call, lets the sweep begin, and interrupts.
 fn interrupted(desk: &Desk, words: &[&str]) -> Said {
     desk.hold("sweep");
     let call = desk.site.begin(words);

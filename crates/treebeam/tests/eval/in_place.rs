@@ -9,7 +9,7 @@ fn git<const N: usize>(desk: &Desk, arguments: [&str; N]) -> String {
     desk.site.repo.git(arguments).expect("git")
 }
 
-/// The worktree is at the candidate's commit, wholly, with what the user has there.
+/// Asserts that the worktree is at the candidate's commit, with the user's own files.
 fn must_be_there(desk: &Desk, commit: &str) {
     assert_eq!(git(desk, ["rev-parse", "HEAD"]), commit);
     assert_eq!(git(desk, ["branch", "--show-current"]), "");

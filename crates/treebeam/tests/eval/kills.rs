@@ -1,5 +1,5 @@
-//! The program is killed at every stage of an eval, and at any moment: whoever goes on repeats no answer and no sweep that
-//! is on disk, and waits for a sweep that still runs.
+//! The program is killed at every stage of an eval, and at any moment: a resume repeats no answer
+//! and no sweep that is on disk, and waits for a running sweep.
 
 use crate::desk::{Desk, ROLES, until};
 use std::collections::BTreeSet;
@@ -8,7 +8,7 @@ use treebeam_testkit::apart::is_campaign;
 use treebeam_testkit::fault::Fault;
 use treebeam_testkit::program::{RUN, Signal};
 
-/// What an eval of a good idea calls, in order.
+/// Calls of an eval of a good idea, in order.
 const CALLS: [&str; 6] = [
     "coordinator good 0",
     "planner good 0",
@@ -20,7 +20,7 @@ const CALLS: [&str; 6] = [
 
 fn must_be_finished(desk: &Desk, what: &str) {
     let said = desk.site.call(&["resume", RUN]).exits(0);
-    // Who takes a stopped run over is on record after its end.
+    // A takeover of a stopped run is recorded after its end.
     let stopped = desk.site.events().iter().any(|event| event["type"] == "stopped");
     assert!(stopped, "{what}: {}", said.stderr);
     desk.site.must_be_sound();
@@ -60,7 +60,7 @@ fn killed_while_tests_or_sweep_run_they_are_waited_for() {
         call.signal(Signal::Kill);
         drop(call);
         let next = desk.site.begin(&["resume", RUN]);
-        // It is adopted while it waits, and not begun again.
+        // The waiting call is adopted, and not started again.
         std::thread::sleep(Duration::from_millis(300));
         desk.let_go(who);
         let _ = next.wait().exits(0);
@@ -89,7 +89,7 @@ fn killed_around_each_event_nothing_is_done_twice() {
     }
 }
 
-/// What was on disk when the program was killed, as the calls that must not come again.
+/// Returns the calls that were finished when the program was killed, and must not be repeated.
 fn finished(desk: &Desk) -> BTreeSet<String> {
     let mut finished = BTreeSet::new();
     for (eval, mode) in [("0001", "good"), ("0002", "second")] {

@@ -1,4 +1,4 @@
-//! What can be said on the command line: which ideas, compared with what, from which state, and what is kept.
+//! Options of the command line: the ideas, the baseline, the start state, and the kept worktrees.
 
 use crate::desk::{Desk, of};
 use serde_json::Value;
@@ -45,7 +45,7 @@ fn one_document_is_printed_and_nothing_else() {
         (&"treebeam.eval/1".into(), &RUN.into())
     );
     assert_eq!(document["evals"].as_array().map(Vec::len), Some(2));
-    // Where nobody reads JSON, a table stands there, and progress only on standard error.
+    // Without `--json` there is a table, and progress only on standard error.
     let ideas = desk.ideas(&["good"]);
     let told = desk.site.call(&["eval", "--run-id", "r2", "--idea", &ideas]).exits(0);
     assert!(told.stdout.starts_with("e0001: try good\n"), "{}", told.stdout);
@@ -116,7 +116,7 @@ fn results_that_are_there_are_called_what_they_are() {
         assert!(text.contains("taken from `base.data`, not measured"), "{report}");
     }
     desk.site.must_be_sound();
-    // What is no baseline after all is told apart from a sweep that fails.
+    // An invalid baseline is distinguished from a sweep that fails.
     desk.site.repo.write("base.data", "config_id,status,a\n0,error,1\n").expect("a file");
     let ideas = desk.ideas(&["good"]);
     let _ = desk.site.call(&["eval", "--run-id", "r2", "--idea", &ideas]).exits(4).says([

@@ -1,4 +1,4 @@
-//! A repository whose generator of ideas is a script that says what was laid out, and writes down each call.
+//! A repository whose idea generator is a script with prepared answers, which logs each call.
 
 use serde_json::Value;
 use std::fs;
@@ -9,18 +9,18 @@ pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 
 pub(crate) struct Desk {
     pub(crate) site: Site,
-    /// Where the script and what it writes lie.
+    /// Folder of the script and its log.
     pub(crate) dir: PathBuf,
     /// The folder of ideas.
     pub(crate) ideas: PathBuf,
 }
 
-/// An idea with all that belongs to one.
+/// Formats an idea with all of its sections.
 pub(crate) fn whole(title: &str) -> String {
     format!("IDEA: {title}\nRATIONALE: to see\nREQUIRED_CHANGES:\n- model.py: {title}\n")
 }
 
-/// Several of them.
+/// Formats several ideas.
 pub(crate) fn all(titles: &[&str]) -> String {
     titles.iter().map(|title| whole(title)).collect()
 }
@@ -42,7 +42,8 @@ impl Desk {
         Self { site, dir, ideas }
     }
 
-    /// One in which a run can be run, too, of one depth: each idea adds a file, and the sweep counts them.
+    /// Creates a desk that can also make runs of one depth: each idea adds a file, and the sweep
+    /// counts them.
     pub(crate) fn for_runs(more: &str) -> Self {
         let desk = Self::new();
         let coder = "printf -- '--- /dev/null\\n+++ b/g%s.txt\\n@@ -0,0 +1 @@\\n+1\\n' \"$TREEBEAM_EVAL\"\n";
@@ -61,7 +62,7 @@ impl Desk {
         desk
     }
 
-    /// What the script says: in one call, or wherever nothing else is laid out.
+    /// Sets the answer of the script: to one call, or to all calls without an own one.
     pub(crate) fn says(&self, call: Option<usize>, reply: impl AsRef<[u8]>) {
         let name = call.map_or("reply".to_owned(), |call| format!("reply-{call}"));
         fs::write(self.dir.join(name), reply).expect("a reply");
@@ -72,19 +73,19 @@ impl Desk {
         [&["ideas", "--ideas-dir", ideas, "--json"], flags].concat()
     }
 
-    /// Calls it, and reads the document.
+    /// Calls the program, and returns the document.
     #[track_caller]
     pub(crate) fn call(&self, flags: &[&str]) -> Value {
         let said = self.site.call(&self.words(flags)).exits(0);
         serde_json::from_str(&said.stdout).expect("one document")
     }
 
-    /// How often the script was called.
+    /// Returns the number of the script's calls.
     pub(crate) fn calls(&self) -> usize {
         fs::read_to_string(self.dir.join("calls")).unwrap_or_default().lines().count()
     }
 
-    /// How many answers are on disk.
+    /// Returns the number of answers on disk.
     pub(crate) fn answers(&self) -> usize {
         let calls = fs::read_dir(self.site.repo.path().join(".treebeam/calls")).expect("the calls");
         let is_answer =
@@ -96,7 +97,7 @@ impl Desk {
         fs::read_to_string(self.dir.join(format!("prompt-{call}"))).expect("a prompt")
     }
 
-    /// The names in the folder of ideas, or below it.
+    /// Returns the names in the folder of ideas, or below it.
     pub(crate) fn names(&self, below: &str) -> Vec<String> {
         let entries = fs::read_dir(self.ideas.join(below)).into_iter().flatten().flatten();
         let mut names: Vec<String> =
@@ -106,7 +107,7 @@ impl Desk {
     }
 }
 
-/// The files of a part of a document.
+/// Returns the files of a part of a document.
 pub(crate) fn files(document: &Value, part: &str) -> Vec<String> {
     let files = document[part].as_array().into_iter().flatten();
     files.map(|file| file["file"].as_str().expect("a name").to_owned()).collect()

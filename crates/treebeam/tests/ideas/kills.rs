@@ -1,4 +1,5 @@
-//! Killed at any operation and called again, it goes on: no answer that is on disk is paid for again, and no idea is lost.
+//! After a kill at any operation the next call continues: no answer that is on disk is paid for
+//! again, and no idea is lost.
 
 use crate::desk::{Desk, all, files};
 use std::fs;
@@ -7,7 +8,7 @@ use treebeam_testkit::apart::is_campaign;
 use treebeam_testkit::fault::Fault;
 use treebeam_testkit::program::Signal;
 
-/// What is in the folder, and what was set aside: names and texts, without the time.
+/// Returns names and texts in the folder, and of what was set aside, without the time.
 fn contents(desk: &Desk) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut folders = vec![String::new()];
@@ -23,7 +24,8 @@ fn contents(desk: &Desk) -> Vec<(String, String)> {
     found
 }
 
-/// Three ideas are there, and three others are to take their place; the last one needs a second question.
+/// Creates a desk with three ideas that three others are to replace; the last one needs a second
+/// question.
 fn begun() -> Desk {
     let desk = Desk::new();
     desk.says(Some(1), all(&["a", "b", "c"]));
@@ -32,7 +34,7 @@ fn begun() -> Desk {
     desk
 }
 
-/// What the agent says once it knows what it repeated.
+/// Sets the agent's answer to a prompt that names its repeats.
 fn go_on(desk: &Desk) {
     let script = fs::read_to_string(desk.dir.join("agent.sh")).expect("the script");
     let knows = format!(
@@ -73,7 +75,7 @@ fn killed_at_any_operation_and_called_again_it_ends_the_same() {
         assert_eq!(desk.calls() - paid, 3 - answered.max(1), "{what}");
         let worktrees = desk.site.repo.git(["worktree", "list"]).expect("git");
         assert_eq!(worktrees.lines().count(), 1, "{what}: {worktrees}");
-        // Nothing is left to be done.
+        // The batch is complete.
         let calls = desk.calls();
         assert_eq!(files(&desk.call(&["--count=3"]), "kept").len(), 3, "{what}");
         assert_eq!(desk.calls(), calls, "{what}");

@@ -1,5 +1,5 @@
-//! `treebeam ideas` on a plain repository, with an agent that is a script: what is there is kept, what is missing comes, and
-//! nothing is paid for twice.
+//! `treebeam ideas` on a plain repository, with an agent that is a script: existing ideas are kept,
+//! missing ones are added, and nothing is paid for twice.
 
 #![cfg(test)]
 #![cfg(target_os = "linux")]

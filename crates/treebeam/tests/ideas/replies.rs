@@ -1,5 +1,5 @@
-//! Whatever is answered in place of ideas: alone it fails and leaves the folder as it was, in a run it is a recorded failure;
-//! the answer is kept.
+//! Bad answers in place of ideas: a standalone call fails and leaves the folder as it was, in a run
+//! it is a recorded failure; the answer is kept.
 
 use crate::desk::{Desk, all, files, whole};
 use serde_json::Value;
@@ -7,11 +7,12 @@ use std::fs;
 use std::path::Path;
 use treebeam_testkit::program::RUN;
 
-/// More than an answer may have.
+/// A size above `MOST`, the limit of an answer.
 const TOO_LONG: usize = 17 << 20;
 const MOST: usize = 16 << 20;
 
-/// What is answered, what is said of it, and how the file ends that it is kept in, if there is anything to keep.
+/// Returns the answers, the expected messages, and the extension of the file for the answer, if
+/// there is anything to keep.
 fn cases() -> Vec<(Vec<u8>, &'static str, Option<&'static str>)> {
     let binary: Vec<u8> = (0..=255).cycle().take(100_000).collect();
     vec![
@@ -27,7 +28,7 @@ fn cases() -> Vec<(Vec<u8>, &'static str, Option<&'static str>)> {
     ]
 }
 
-/// What is kept of the last answer is all of it, up to the limit.
+/// Asserts that all of the last answer is kept, up to the limit.
 fn must_be_kept(calls: &Path, kind: &str, reply: &[u8], what: &str) {
     let entries = fs::read_dir(calls).expect("calls").flatten().map(|entry| entry.path());
     let ending = format!("-a3.{kind}");
@@ -78,7 +79,7 @@ fn in_a_run_it_is_a_recorded_failure() {
     }
 }
 
-/// Ten megabytes around an idea are no reason not to find it.
+/// An idea in ten megabytes of noise is found.
 #[test]
 fn an_idea_in_much_noise_is_found_and_cut() {
     let desk = Desk::new();
@@ -90,7 +91,7 @@ fn an_idea_in_much_noise_is_found_and_cut() {
     assert!((1000..=33_000).contains(&long), "{long}");
 }
 
-/// What a user lists for the generator is in the prompt, in the pack as it was used, and on record.
+/// A file listed for the generator is in the prompt, in the pack as it was used, and on record.
 #[test]
 fn in_a_run_files_that_the_user_lists_are_told_and_recorded() {
     let desk = Desk::for_runs("ideas_context_files = ['notes.md', 'study/']");
@@ -113,14 +114,14 @@ fn in_a_run_files_that_the_user_lists_are_told_and_recorded() {
     let manifest = desk.site.manifest();
     assert_eq!(manifest["nodes"]["0000"]["prompt_context_sha256"], digest(&pack));
     assert!(manifest.to_string().contains(&recorded), "{}", manifest["run_config"]);
-    // What is changed afterwards counts from the next start, and that is recorded.
+    // Later changes of the file count from the next start, and are recorded.
     desk.site.repo.write("notes.md", "bees are fast\n").expect("a file");
     let _ = desk.site.call(&["resume", RUN, "--quiet", "--max-depth=2"]).exits(0);
     assert!(desk.site.text("journal.jsonl").contains(&digest("bees are fast\n")));
     desk.site.must_be_sound();
 }
 
-/// Who is asked works in the worktree of a node, and so may the user.
+/// The agent works in the worktree of a node, and so may the user.
 #[test]
 fn in_a_run_nobody_is_asked_where_a_user_has_worked() {
     let desk = Desk::for_runs("");

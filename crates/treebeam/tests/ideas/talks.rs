@@ -1,5 +1,5 @@
-//! Conversations without a run: one call goes on from another, or from a run; forks, files that are none, kills, and a
-//! provider that remembers.
+//! Conversations without a run: continued from another call or from a run; forks, invalid files,
+//! kills, and a provider with a memory.
 
 use crate::desk::{Desk, all, files, whole};
 use serde_json::{Value, json};
@@ -9,14 +9,14 @@ use treebeam_testkit::apart::is_campaign;
 use treebeam_testkit::fault::Fault;
 use treebeam_testkit::server::{Act, Hit, Server};
 
-/// What stands over that which was said before.
+/// Heading of the earlier turns in a prompt.
 const MEMORY: &str = "=== WHAT WAS SAID BEFORE IN THIS BRANCH ===";
 
 fn text(path: &Path) -> String {
     fs::read_to_string(path).expect("a file")
 }
 
-/// The turns that a state has.
+/// Returns the turns of a conversation file.
 fn turns(path: &Path) -> Vec<String> {
     let state: Value = serde_json::from_str(&text(path)).expect("JSON");
     let turns = state["turns"].as_array().expect("turns").iter();
@@ -56,7 +56,7 @@ fn one_call_goes_on_from_another_and_a_fork_knows_nothing_of_what_came_after() {
         ("c0000-t1".to_owned(), "c0000-t1 c0000-t2".to_owned())
     );
 
-    // As if the second answer had never come, but for its idea, which is in the folder.
+    // Without the second answer, except for its idea, which is in the folder.
     let (before, [from, out]) = (text(&b), talk(&desk, "b.json", "c.json"));
     let document = desk.call(&["--count=3", &from, &out, "--fork-from-turn-id=c0000-t1"]);
     let said = &document["conversation"];
@@ -108,7 +108,7 @@ fn the_conversation_of_a_run_can_be_gone_on_from() {
         assert!(desk.prompt(1).contains(&format!("TURN {turn}: ")), "{}", desk.prompt(1));
     }
     assert_eq!(turns(&state), before);
-    // And from a turn of its parent's.
+    // A fork from a turn of the parent's.
     desk.says(Some(2), whole("another"));
     let _ = desk.call(&["--count=2", &from, "--fork-from-turn-id=c0000-t1"]);
     assert!(!desk.prompt(2).contains("TURN c0001-t1"), "{}", desk.prompt(2));
@@ -179,7 +179,7 @@ fn off_is_as_if_there_were_none() {
         assert!(!with.prompt(call).contains(MEMORY));
     }
     assert!(!with.dir.join("b.json").exists());
-    // A call that asks again remembers what it was answered.
+    // A second question contains the first answer.
     let auto = Desk::new();
     auto.says(None, whole("a"));
     auto.says(Some(3), whole("b"));
@@ -206,7 +206,7 @@ fn where_nobody_is_asked_a_conversation_is_handed_on_and_never_overwritten() {
     assert_eq!((text(&desk.dir.join("b.json")), desk.calls()), ("more".to_owned(), 1));
 }
 
-/// An answer that has no idea in it is no answer to the next call.
+/// An answer without an idea does not count as an answer to the next call.
 #[test]
 fn who_calls_again_after_nothing_came_asks_again() {
     let desk = Desk::new();
@@ -217,7 +217,7 @@ fn who_calls_again_after_nothing_came_asks_again() {
     desk.says(Some(4), whole("a"));
     let _ = desk.call(&["--count=1", &out]);
     assert_eq!((desk.names(""), desk.calls()), (vec!["001_a.md".to_owned()], 4));
-    // One that the user has thrown away is not taken out of the drawer again.
+    // An idea that the user has deleted is not restored.
     fs::remove_file(desk.ideas.join("001_a.md")).expect("thrown away");
     desk.says(Some(5), whole("b"));
     let document = desk.call(&["--count=1", &from, &out]);
@@ -226,7 +226,7 @@ fn who_calls_again_after_nothing_came_asks_again() {
 
 #[test]
 fn killed_at_any_operation_no_turn_is_said_twice() {
-    // Two ideas are there; of the next answer one is a repeat, so that there are two turns.
+    // Two ideas exist; of the next answer one is a repeat, so that there are two turns.
     let begun = || {
         let desk = Desk::new();
         desk.says(None, all(&["a", "c"]));
@@ -254,7 +254,7 @@ fn killed_at_any_operation_no_turn_is_said_twice() {
     );
     let operations = fault.operations().iter().map(|one| one.number).max().expect("operations");
     let step = if is_campaign() { 1 } else { operations.div_ceil(10) };
-    // The last ones are those that write.
+    // The last operations are those that write.
     for number in (1..=operations).rev().step_by(usize::try_from(step).expect("small")) {
         let (desk, words) = begun();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -300,7 +300,7 @@ fn a_provider_that_remembers_is_gone_on_from() {
     let _ = desk.call(&["--count=1", &out, mode, "--yes"]);
     let document = desk.call(&["--count=2", &from, &out, mode, "--yes"]);
     assert_eq!(document["conversation"]["turns"][0]["continued_id"], "resp-0");
-    // What it has forgotten is told again, and noted.
+    // A forgotten conversation is replayed, with a note.
     let document = desk.call(&["--count=3", &from, &out, mode, "--yes"]);
     let turn = &document["conversation"]["turns"][0];
     assert_eq!((&turn["mode"], &turn["turn_id"]), (&json!("replay"), &json!("c0000-t3")));

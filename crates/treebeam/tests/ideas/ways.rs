@@ -1,4 +1,4 @@
-//! The ways to call it, and what an agent may answer.
+//! Options of the command, and possible answers of an agent.
 
 use crate::desk::{Desk, all, files, whole};
 use serde_json::json;
@@ -16,12 +16,12 @@ fn ideas_are_generated_kept_added_and_set_aside() {
     assert_eq!((&document["missing"], &document["turns"]), (&json!(0), &json!(1)));
     assert_eq!(fs::read_to_string(desk.ideas.join("002_b.md")).expect("an idea"), whole("b"));
 
-    // What is there is kept, and nobody is asked.
+    // Existing ideas are kept, and no agent is called.
     let document = desk.call(&["--count=2"]);
     assert_eq!(files(&document, "kept"), ["001_a.md", "002_b.md"]);
     assert_eq!((files(&document, "generated"), desk.calls()), (vec![], 1));
 
-    // One that is there already is named to the agent, which is asked again.
+    // A repeated idea is named to the agent in a second question.
     desk.says(Some(2), all(&["A"]).to_uppercase().replace("MODEL.PY: A", "model.py: a"));
     desk.says(Some(3), all(&["d"]));
     let document = desk.call(&["--count=3"]);
@@ -31,7 +31,7 @@ fn ideas_are_generated_kept_added_and_set_aside() {
     assert!(!desk.prompt(2).contains("TRIED BEFORE ===\n- A"), "{}", desk.prompt(2));
     assert!(desk.prompt(3).contains("TRIED BEFORE ===\n- A\n"), "{}", desk.prompt(3));
 
-    // Others in their place; the old ones are not lost.
+    // Others replace them; the old ones are not lost.
     desk.says(Some(4), all(&["e", "a", "f"]));
     let document = desk.call(&["--count=2", "--force-regenerate-ideas"]);
     assert_eq!(files(&document, "generated"), ["001_e.md", "002_f.md"]);
@@ -40,7 +40,7 @@ fn ideas_are_generated_kept_added_and_set_aside() {
     assert_eq!(desk.names(aside), ["001_a.md", "002_b.md", "003_d.md"]);
     assert_eq!(document["repeats"], json!(["a"]));
 
-    // In words, for a person.
+    // Text output for a person.
     let ideas = desk.ideas.display().to_string();
     let said = desk.site.call(&["ideas", "--count=2", "--ideas-dir", &ideas]).exits(0);
     assert!(
@@ -66,7 +66,7 @@ fn a_missing_part_is_asked_for_once() {
     assert!(prompt.contains("- a: it lacks `RATIONALE:` and `REQUIRED_CHANGES:`\n"), "{prompt}");
     assert!(prompt.starts_with("Propose 1 new ideas"), "{prompt}");
 
-    // Where it does not come, the idea has to do as it is.
+    // Without an answer to the second question, the idea is used as it is.
     let desk = Desk::new();
     desk.says(None, "IDEA: c\n");
     let document = desk.call(&["--count=1"]);
@@ -106,7 +106,7 @@ fn what_is_told_follows_from_folders_strategy_and_baseline() {
     }
     assert!(!prompt.contains(&desk.dir.display().to_string()), "no absolute path: {prompt}");
 
-    // Of the folder alone, and then of all runs, too.
+    // First from the folder alone, then from all runs, too.
     desk.says(Some(2), all(&["x"]));
     let document =
         desk.call(&[&context[..], &["--count=2", "--context-strategy=node_only"]].concat());
@@ -153,7 +153,8 @@ fn files_that_the_user_lists_are_told_with_their_digests() {
     assert_eq!(desk.calls(), 1);
 }
 
-/// The same letters, composed or not, are the same idea; where repeats may come they do.
+/// The same letters, composed or not, are the same idea; repeats are accepted where the scope
+/// allows them.
 #[test]
 fn what_is_a_repeat_is_said_by_the_scope() {
     let (composed, apart) = (whole("caf\u{e9}"), whole("cafe\u{301}"));
@@ -187,7 +188,7 @@ fn wrong_calls_say_what_is_wrong() {
     assert_eq!((desk.calls(), desk.names("")), (0, NONE.map(str::to_owned).to_vec()));
 }
 
-/// So that the page cannot go stale.
+/// Keeps the page from going stale.
 #[test]
 fn what_the_page_shows_works() {
     let desk = Desk::new();

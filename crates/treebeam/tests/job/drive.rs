@@ -1,5 +1,5 @@
-//! The whole loop with real git and real jobs; only ideas and patches are made up. Killed and driven on, it must end as the
-//! run that was left alone, and no finished sweep may be made again.
+//! The whole loop with real git and real jobs; only ideas and patches are made up. Killed and
+//! resumed, it must end as the undisturbed run, and no finished sweep may be repeated.
 
 use crate::field::{Field, sweep};
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ use treebeam_testkit::program::RUN;
 const SEED: u64 = 7;
 const RUNNER: &str = "TREEBEAM_TEST_DRIVER";
 
-/// Says that it begins and that it ends; the results follow from the changes.
+/// Sweep that logs its beginning and its end; its results follow from the changes.
 const SWEEP: &str = r#"
 echo "begun $AGENTIC_OUTPUT_DIR" >> "$GIT_CEILING_DIRECTORIES/sweeps"
 sleep 0.2
@@ -47,7 +47,7 @@ impl Field {
         self.begin_with(SWEEP)
     }
 
-    /// A run in which this measures, and all tests are protected.
+    /// Starts a run with this sweep, in which all tests are protected.
     fn begin_with(&self, script: &str) -> (RunStore, State) {
         let user = open_repo_with(&self.repo, self.site.repo.variables()).expect("a repository");
         let started = RunStarted {
@@ -114,7 +114,7 @@ impl Field {
         drive_run(state, world, &mut store, &mut |_, _| {})
     }
 
-    /// The summary of an eval.
+    /// Returns the summary of an eval.
     fn page(&self, eval: &Eval) -> Value {
         let path = self.run.root().join(format!("eval/{}/experiment/summary.json", eval.id));
         serde_json::from_slice(&fs::read(path).expect("a summary")).expect("a summary in JSON")
@@ -126,7 +126,7 @@ impl Field {
     }
 }
 
-/// What must be the same however the run came about.
+/// Formats the part of a state that must be the same, however the run came about.
 fn settled(state: State) -> String {
     let mut facts = state.into_facts();
     facts.history = RunHistory::default();
@@ -161,7 +161,7 @@ fn a_run_is_driven_by_real_jobs() {
     assert_eq!(field.sweeps(), swept.count() + 1, "one for each, and the root's");
 }
 
-/// Rewrites a test in its worktree, and does away with what git knows of that.
+/// Rewrites a test in its worktree, and deletes git's link there.
 const TOUCHES: &str = "echo pass > tests/check.py; rm -f .git";
 
 #[test]
@@ -193,7 +193,8 @@ fn a_sweep_that_touches_what_is_protected_fails_alone() {
     }
 }
 
-/// Adds a line to a tracked log, which the root's sweep does too, and some candidates rewrite the model.
+/// Adds a line to a tracked log, as the root's sweep does, and in some candidates rewrites the
+/// model.
 #[test]
 fn a_sweep_that_changes_tracked_files_fails_where_the_roots_own_does_not() {
     let field = Field::new();
@@ -235,7 +236,7 @@ fn a_root_whose_sweep_touches_what_is_protected_is_refused() {
     assert!(why.contains("`tests/check.py`"), "{why}");
 }
 
-/// Nothing, unless it is started by the test below as a runner.
+/// Does nothing, unless it is started by the test below as a runner.
 #[test]
 fn a_driver() {
     let Some(repo) = std::env::var_os(RUNNER) else { return };
@@ -264,10 +265,10 @@ fn killed_again_and_again_it_ends_the_same() {
     }
     let (store, state) = field.open();
     let end = settled(field.drive(store, state));
-    // The folders of the two runs differ, and nothing else.
+    // Only the folders of the two runs differ.
     let plain = |text: &str, field: &Field| text.replace(&field.repo.display().to_string(), "");
     assert_eq!(plain(&end, &field), plain(&expected, &alone));
-    // Of two that run at once, a kill can take the one that is just being started.
+    // Of two parallel sweeps, a kill may hit the one that is just being started.
     let most = alone.sweeps() + 2 * usize::try_from(kills).expect("a number");
     assert!(field.sweeps() <= most, "{}", field.sweeps());
 }

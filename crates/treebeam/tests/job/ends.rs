@@ -1,4 +1,4 @@
-//! How a job ends, whatever its commands do.
+//! Ends of jobs, for all behaviours of their commands.
 
 use crate::field::{BINARY, Field, GOOD, counted, ends, key, said, shell, sweep};
 use serde_json::Value;
@@ -11,7 +11,7 @@ use treebeam_executor::{LocalExecutor, LocalExecutorConfig};
 use treebeam_run::port::{Executor as _, JobEnd, SweepJob};
 use treebeam_testkit::hostile;
 
-/// One job alone.
+/// Returns the end of a single job.
 fn end(field: &Field, local: LocalExecutorConfig, eval: u32) -> JobEnd {
     let executor = LocalExecutor::new(local);
     executor.submit_job(&field.job(eval, 1)).expect("to submit");
@@ -23,7 +23,7 @@ fn result(field: &Field, eval: u32) -> Value {
     serde_json::from_slice(&text).expect("JSON")
 }
 
-/// What the schema says of a result, when it also refuses fields that it does not know.
+/// Returns the schema's complaints about a result, unknown fields included.
 fn misfits(schema: &Value, result: &Value) -> Vec<String> {
     let closed: Value = serde_json::from_str(
         &schema

@@ -1,4 +1,5 @@
-//! A run directory with worktrees in it, and executors for it. There is no loop here: the test is the runner.
+//! A run directory with worktrees in it, and executors for it. There is no loop here: the test is
+//! the runner.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -14,10 +15,10 @@ use treebeam_store::RunDir;
 use treebeam_testkit::program::{RUN, Site};
 
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
-/// No job takes this long, unless it hangs.
+/// Maximum time of a job, unless it hangs.
 const LONG: Duration = Duration::from_mins(3);
 
-/// What a good sweep does.
+/// Script of a successful sweep.
 pub(crate) const GOOD: &str = r#"printf 'config_id,status,a\n0,ok,1\n' > "$AGENTIC_RESULTS_CSV""#;
 
 pub(crate) struct Field {
@@ -49,7 +50,7 @@ impl Field {
         Self { site, repo, run }
     }
 
-    /// The run of another process, in its repository.
+    /// Opens the run of another process, in its repository.
     pub(crate) fn at(repo: &Path) -> Self {
         let run = RunDir::new(repo.join(".treebeam/runs").join(RUN));
         Self { repo: repo.to_owned(), run, ..Self::new() }
@@ -74,7 +75,7 @@ impl Field {
         LocalExecutor::new(self.local(measure))
     }
 
-    /// A job, with a worktree for it.
+    /// Returns a job, and creates its worktree.
     pub(crate) fn job(&self, eval: u32, submission: u32) -> SweepJob {
         let key = key(eval, submission);
         let worktree = self.worktree(eval);
@@ -92,20 +93,20 @@ impl Field {
         self.run.file_path(&path::submission_folder(key.subject, key.submission))
     }
 
-    /// Writes the file of a job that nobody does.
+    /// Writes the file of a job that no process executes.
     pub(crate) fn spec(&self, measure: MeasureSettings, job: &SweepJob) -> PathBuf {
         let program = "/bin/true".into();
         let idle = LocalExecutor::new(LocalExecutorConfig { program, ..self.local(measure) });
         idle.submit_job(job).expect("to submit");
         assert!(matches!(ends(&idle, 1)[0].exit, JobExit::Lost { .. }));
         let folder = self.folder(job.key);
-        // Another test may be starting a process at this moment, which has the lock until it is another program.
+        // Another test may be starting a process at this moment, which has the lock until its exec.
         let lock = || File::open(folder.with_extension("lock")).expect("a lock");
         until(|| lock().try_lock().is_ok());
         folder.join(JOB_SPEC_FILE)
     }
 
-    /// How often the sweep of an eval began; it must say so.
+    /// Returns how often the sweep of an eval began, as it logged.
     pub(crate) fn begun(&self, eval: u32) -> usize {
         let count = self.run.root().join(format!("begun-{eval:04}"));
         fs::read_to_string(count).map_or(0, |text| text.lines().count())
@@ -116,7 +117,7 @@ impl Field {
     }
 }
 
-/// A sweep that says that it begins.
+/// Returns a sweep that logs its beginning.
 pub(crate) fn counted(script: &str) -> MeasureSettings {
     let count = r#"echo x >> "$GIT_CEILING_DIRECTORIES/begun-$TREEBEAM_EVAL""#;
     sweep(&format!("{count}; {script}"))
@@ -130,7 +131,7 @@ pub(crate) fn until(mut so: impl FnMut() -> bool) {
     }
 }
 
-/// The ends of this many jobs, in the order of their keys.
+/// Waits for the ends of this many jobs, in the order of their keys.
 pub(crate) fn ends(executor: &LocalExecutor, count: usize) -> Vec<JobEnd> {
     let mut ended: Vec<JobEnd> = Vec::new();
     until(|| {
@@ -142,7 +143,7 @@ pub(crate) fn ends(executor: &LocalExecutor, count: usize) -> Vec<JobEnd> {
     ended
 }
 
-/// An end in few words.
+/// Summarises an end.
 pub(crate) fn said(end: &JobEnd) -> (Option<FailureKind>, String) {
     match &end.exit {
         JobExit::Done { results } => (None, format!("done: {results}")),
@@ -151,7 +152,7 @@ pub(crate) fn said(end: &JobEnd) -> (Option<FailureKind>, String) {
     }
 }
 
-/// The process that does a job, if one does.
+/// Returns the process of a job, if it runs.
 pub(crate) fn process_of(folder: &Path) -> Option<u32> {
     let spec = folder.join(JOB_SPEC_FILE);
     treebeam_testkit::hostile::with_word(&spec.display().to_string()).pop()

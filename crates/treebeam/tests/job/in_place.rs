@@ -1,4 +1,5 @@
-//! Jobs that run in the user's own worktree: at the commit that is measured, with what lies there, one after the other.
+//! Jobs that run in the user's own worktree: at the measured commit, with the user's files, one
+//! after the other.
 
 use crate::field::{BINARY, Field, key, said, sweep, until};
 use std::fs;
@@ -17,7 +18,7 @@ fn note(text: &str) {
     NOTES.lock().unwrap_or_else(PoisonError::into_inner).push(text.to_owned());
 }
 
-/// Whether one of the notes about this repository has these words.
+/// Returns true if a note about this repository contains these words.
 fn noted(words: &str) -> bool {
     let notes = NOTES.lock().unwrap_or_else(PoisonError::into_inner);
     notes.iter().any(|note| note.contains(words))

@@ -16,7 +16,7 @@ use treebeam_testkit::program::{Signal, send, send_group};
 
 /// Tells the test below that it is a runner, and in which run.
 const RUNNER: &str = "TREEBEAM_TEST_RUNNER";
-/// A sweep that waits until it may go on.
+/// Sweep that waits for a file.
 const WAITS: &str =
     r#"until [ -e "$GIT_CEILING_DIRECTORIES/go-$TREEBEAM_EVAL" ]; do sleep 0.05; done"#;
 
@@ -33,7 +33,7 @@ impl Field {
         fs::write(self.run.root().join(format!("go-{eval:04}")), "").expect("a file");
     }
 
-    /// A process that submits these jobs and waits, and leads a group of its own.
+    /// Starts a process that submits these jobs and waits, and leads a group of its own.
     fn runner(&self, evals: std::ops::RangeInclusive<u32>) -> Child {
         for eval in evals.clone() {
             self.job(eval, 1);
@@ -50,7 +50,7 @@ impl Field {
     }
 }
 
-/// Nothing, unless it is started by another test as a runner.
+/// Does nothing, unless it is started by another test as a runner.
 #[test]
 fn a_runner() {
     let Some(told) = std::env::var(RUNNER).ok() else { return };
@@ -72,7 +72,7 @@ fn jobs_outlive_their_runner_and_are_adopted() {
     let field = Field::new();
     let mut runner = field.runner(1..=6);
     (1..=6).for_each(|eval| field.await_begun(eval, 1));
-    // All that a terminal does to those in front of it.
+    // All signals of a terminal to its foreground processes.
     for signal in [Signal::Hangup, Signal::Interrupt] {
         assert!(send_group(runner.id(), signal), "{signal:?}");
     }
@@ -105,7 +105,7 @@ fn jobs_outlive_their_runner_and_are_adopted() {
 }
 
 fn kill_hard(runner: &mut Child) {
-    // A signal before may have ended it.
+    // An earlier signal may have ended it.
     drop(runner.kill());
     runner.wait().expect("its end");
 }
@@ -130,7 +130,7 @@ fn a_runner_killed_at_any_moment_leaves_jobs_that_are_adopted_or_run_again() {
         for end in ends(&next, 4) {
             assert_eq!(said(&end).0, None, "{:?}", said(&end));
         }
-        // One that was seen has begun once; nobody runs beside it.
+        // Each seen job has begun once, without a second one in parallel.
         for eval in (first..=last).filter(|eval| known.contains(&key(*eval, 1))) {
             assert_eq!(field.begun(eval), 1);
         }
@@ -155,7 +155,7 @@ fn a_job_that_dies_is_lost_and_takes_all_with_it() {
     let end = ends(&executor, 1).remove(0);
     assert!(matches!(end.exit, JobExit::Lost { .. }), "{end:?}");
     assert_eq!(hostile::survivors(&word), Vec::<u32>::new());
-    // One that ends its own job does itself no good.
+    // A job that kills its own process gains nothing.
     let executor = field.executor(sweep(&format!(
         "{GOOD}; rm {0}; mkfifo {0}; kill -9 $PPID; sleep 300",
         r#""$AGENTIC_OUTPUT_DIR/job.log""#

@@ -1,4 +1,4 @@
-//! Sweeps that a run has left behind when its runner went, and `treebeam clean`.
+//! Sweeps that outlive the process of their run, and `treebeam clean`.
 
 use crate::field::{Field, key, process_of, until};
 use crate::kills::kill;
@@ -12,7 +12,7 @@ use treebeam_testkit::fault::Fault;
 use treebeam_testkit::hostile;
 use treebeam_testkit::program::{RUN, Signal, Site};
 
-/// A run that was interrupted while its sweep hangs, and the sweep's folder.
+/// Makes a run that was interrupted while its sweep hangs, and returns the sweep's folder.
 fn interrupted(word: &str) -> (Site, PathBuf) {
     let (site, idea) = hanging(word);
     let idea = idea.display().to_string();
@@ -41,7 +41,7 @@ fn a_run_that_goes_takes_its_running_sweeps_with_it() {
     let word = word("whole");
     let (site, folder) = interrupted(&word);
     let there = || hostile::with_word(&word).len() == 3 && process_of(&folder).is_some();
-    // What a run that stays needs, stays.
+    // Running work of a run that stays is kept.
     let _ = site.call(&["clean", RUN, "--worktrees", "--yes"]).exits(0);
     assert!(there() && site.path("cand/0001").is_dir(), "an eval under way is left alone");
     let said = site.call(&["clean", RUN, "--delete"]).exits(2);
@@ -53,7 +53,7 @@ fn a_run_that_goes_takes_its_running_sweeps_with_it() {
     nothing_is_left(&site, &word);
 }
 
-/// Where another submission takes the place of one that still runs, two would share a worktree.
+/// A new submission beside a running one would share its worktree.
 #[test]
 fn the_job_of_an_earlier_submission_is_ended_before_the_next_one_begins() {
     let field = Field::new();
@@ -88,7 +88,7 @@ fn what_a_sweep_left_whose_keeper_is_gone_goes_too() {
     nothing_is_left(&site, &word);
 }
 
-/// Cut off once its sweeps are ended, the run is still there: nothing was concluded from their end.
+/// Killed after its sweeps were ended, the run still exists: their end is not recorded as a result.
 #[test]
 fn a_run_that_did_not_go_after_all_sweeps_again() {
     let word = word("cut-off");

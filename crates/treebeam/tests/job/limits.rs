@@ -1,4 +1,4 @@
-//! How long a job may take is said again by whoever adopts it: it may be less, more, or as long as it likes.
+//! Time limits of adopted jobs: an adopting process may set less, more, or none.
 
 use crate::field::{BINARY, Field, GOOD, ends, key, process_of, said, sweep, until};
 use serde_json::Value;
@@ -14,7 +14,7 @@ use treebeam_testkit::program::{RUN, Signal, Site};
 
 const LONG: Duration = Duration::from_mins(2);
 
-/// Ignores being asked to end, and starts others that leave its group.
+/// Returns a sweep that ignores termination, and starts processes that leave its group.
 fn tree(word: &str) -> MeasureSettings {
     let parts = ["python3", "-c", hostile::TREE, word, "wait"].map(str::to_owned);
     MeasureSettings {
@@ -51,7 +51,7 @@ fn a_job_that_hangs_is_ended_by_who_adopts_it_with_less_time() {
 fn a_job_that_is_adopted_with_more_time_has_it() {
     let field = Field::new();
     let waits = r#"until [ -e "$GIT_CEILING_DIRECTORIES/go" ]; do sleep 0.05; done"#;
-    // One that clears its folder changes nothing about that.
+    // A sweep that clears its folder does not change that.
     let measure = sweep(&format!("rm -rf \"$AGENTIC_OUTPUT_DIR\"/*; {waits}; {GOOD}"));
     let first = field.executor(measure.clone());
     let little = Duration::from_secs(3);
@@ -76,7 +76,7 @@ fn a_job_that_is_adopted_with_more_time_has_it() {
     }
 }
 
-/// The whole program, with an idea whose sweep hangs.
+/// Creates a site of the whole program, with an idea whose sweep hangs.
 pub(crate) fn hanging(word: &str) -> (Site, PathBuf) {
     let site = Site::new(BINARY);
     let tree = format!("import sys\nsys.argv = ['tree', '{word}', 'wait']\n{}", hostile::TREE);
@@ -98,7 +98,8 @@ pub(crate) fn hanging(word: &str) -> (Site, PathBuf) {
     (site, idea)
 }
 
-/// Interrupted, its sweep goes on without end; whoever resumes it with a limit, killed on the way or not, is rid of it.
+/// After an interrupt the sweep continues without end; a resume with a limit, killed on the way or
+/// not, ends it.
 #[test]
 fn an_interrupted_run_with_a_hanging_sweep_is_resumed_with_less_time() {
     for plan in ["", "kill before 1 rename s1.limit", "kill after 1 rename s1.limit"] {

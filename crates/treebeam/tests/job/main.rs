@@ -1,11 +1,12 @@
-//! The `local` executor and the program's hidden command `job`, through the port and with real processes: every way in
-//! which tests and sweeps misbehave, and kills of everybody at any time.
+//! The `local` executor and the program's hidden command `job`, through the port and with real
+//! processes: all misbehaviours of tests and sweeps, and kills of any process at any time.
 
 //!
 //! # Layout
-//! [`field`] is a run directory without a loop, [`ends`] says how jobs end, [`many`] runs many at once, [`kills`] kills
-//! runners and jobs, [`limits`] says how long an adopted job may take, [`left`] ends those of a run that is to go, [`drive`] is the whole loop, [`in_place`] what runs
-//! in a user's worktree; [`transition`] reads the program's own list of its steps on disk.
+//! [`field`] is a run directory without a loop, [`ends`] tests how jobs end, [`many`] runs many at
+//! once, [`kills`] kills runners and jobs, [`limits`] tests the time limits of adopted jobs,
+//! [`left`] ends those of a run to be removed, [`drive`] is the whole loop, [`in_place`] jobs in a
+//! user's worktree; [`transition`] reads the program's own list of its steps on disk.
 
 #![cfg(test)]
 #![cfg(target_os = "linux")]

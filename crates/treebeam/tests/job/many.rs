@@ -1,4 +1,4 @@
-//! Many jobs at once, and many that do not want to end.
+//! Many parallel jobs, and many that resist termination.
 
 use crate::field::{Field, GOOD, counted, ends, key, said};
 use std::fs;
@@ -15,7 +15,7 @@ use treebeam_testkit::hostile;
 #[test]
 fn thirty_two_at_once() {
     let field = Field::new();
-    // None ends before all have begun.
+    // No job ends before all have begun.
     let all = r#"until [ "$(ls "$GIT_CEILING_DIRECTORIES" | grep -c begun-)" -ge 32 ]; do sleep 0.1; done"#;
     let executor = field.executor(counted(&format!("{all}; {GOOD}")));
     for eval in 1..=32 {
@@ -77,6 +77,6 @@ fn no_tree_survives_its_timeout() {
         let log = |eval| fs::read(field.folder(key(eval, 1)).join("sweep.log")).expect("a log");
         ready += evals.filter(|eval| log(*eval) == b"ready\n").count();
     }
-    // A machine that is too slow to start them all has tried little.
+    // A machine that is too slow to start them all has tested little.
     assert!(ready > 0, "no tree stood before its timeout");
 }

@@ -28,7 +28,7 @@ impl fmt::Display for Point {
     }
 }
 
-/// What each act of an undisturbed scenario did.
+/// The operations of each act of an undisturbed scenario.
 struct Reference {
     scenario: Scenario,
     site: Site,
@@ -43,14 +43,14 @@ impl Reference {
         Self { scenario, site, operations }
     }
 
-    /// The operations of those acts that are not killed by their own plan.
+    /// Returns the operations of the acts that are not killed by their own plan.
     fn of_interest(&self) -> impl Iterator<Item = (usize, usize, &Operation)> {
         let acts = self.operations.iter().enumerate();
         let acts = acts.filter(|(act, _)| self.scenario.acts[*act].code.is_some());
         acts.flat_map(|(act, all)| all.iter().enumerate().map(move |(at, one)| (act, at, one)))
     }
 
-    /// The moment at an operation that is found by these words.
+    /// Returns the moment at an operation, identified by these words.
     fn point(&self, act: usize, index: usize, when: &'static str, words: Vec<String>) -> Point {
         let meets = |operation: &&Operation| {
             let Operation { call, path, to, events, .. } = operation;
@@ -62,7 +62,7 @@ impl Reference {
     }
 }
 
-/// Makes a call, which must end as it does in the story.
+/// Makes a call, and asserts the exit code of its act.
 #[track_caller]
 fn perform(site: &Site, act: &Act) -> Vec<Operation> {
     (act.prepare)(site);
@@ -72,15 +72,15 @@ fn perform(site: &Site, act: &Act) -> Vec<Operation> {
     fault.operations()
 }
 
-/// Writes the reports, so that they can be compared whatever the run came to.
+/// Writes the reports, for the comparison.
 #[track_caller]
 fn settle(site: &Site) {
     let said = site.call(&["report", RUN]).exits(0);
     assert!(said.stderr.contains("is sound"), "{}", said.stderr);
 }
 
-/// Words that find an operation again in another run: without what is drawn by lot, and with one of its events, because
-/// which of them are written together is a matter of luck.
+/// Returns words that identify an operation in another run: without random parts, and with one of
+/// its events, because events may be written together or not.
 fn words(operation: &Operation, event: Option<&String>) -> Vec<String> {
     let Operation { call, path, to, .. } = operation;
     let path = if to.is_empty() { path } else { to };
@@ -100,7 +100,8 @@ fn words(operation: &Operation, event: Option<&String>) -> Vec<String> {
     words
 }
 
-/// Goes through a scenario, killed once on the way, and says what it died of. The end must be that of the reference.
+/// Executes a scenario, killed once on the way, and returns the operation of the kill. The end must
+/// equal that of the reference.
 fn disturbed(reference: &Reference, point: &Point) -> Option<Operation> {
     let site = reference.scenario.site();
     let mut fatal = None;
@@ -124,8 +125,8 @@ fn disturbed(reference: &Reference, point: &Point) -> Option<Operation> {
     fatal
 }
 
-/// Goes on after a kill: with a plain `resume`, where the call began a run that is there or its wish is on record, or else
-/// with the same call.
+/// Continues after a kill: with a plain `resume`, where the call has begun a run or its wish is on
+/// record, or else with the same call.
 #[track_caller]
 fn again(site: &Site, act: &Act) {
     let is_there = site.path("").is_dir();
@@ -134,20 +135,22 @@ fn again(site: &Site, act: &Act) {
     let plain = is_there && act.words.starts_with(&["run"]) || wished;
     let words = if plain { &["resume", RUN, "--quiet"][..] } else { &act.words };
     let said = site.call(words);
-    // A process that was to be stopped, and was killed, has nobody to stop it the second time.
+    // A process that was to be stopped, and was killed, is not stopped the second time.
     let unstopped = act.code == Some(130) && said.code == Some(0);
     assert!(said.code == act.code || unstopped, "{words:?}: {said:?}");
 }
 
-/// Where to kill: at each event and each step where it occurs first in any scenario, and at each line of the journal of the
-/// whole run, of one that recovers, and of work that is done again. In a campaign everywhere: of the scenarios that repeat the whole run, at what lasts.
+/// Chooses the moments to kill at: each event and each step where it occurs first in any scenario,
+/// and each line of the journal of the whole run, of one that recovers, and of redone work. In a
+/// campaign all; of the scenarios that repeat the whole run, the lasting ones.
 fn plan<'a>(references: &'a [Reference], list: &Transitions) -> Vec<(&'a Reference, Point)> {
     let (mut chosen, mut seen) = (Vec::new(), BTreeSet::new());
     for reference in references {
         let thorough = ["whole", "torn line"].contains(&reference.scenario.name);
         for (act, index, operation) in reference.of_interest() {
             let retried = reference.scenario.acts[act].words.contains(&"--retry-failed");
-            // A run that is killed while its journal has no name has lost it: only its events are of interest.
+            // A run that is killed while its journal has no name has lost it: only its events
+            // count.
             if reference.scenario.name == "journal removed" && operation.events.is_empty() {
                 continue;
             }
@@ -171,8 +174,8 @@ fn plan<'a>(references: &'a [Reference], list: &Transitions) -> Vec<(&'a Referen
     chosen
 }
 
-/// Before and after an operation, found by each of these events if it is a line of a journal; in a campaign also amid one
-/// that has halves.
+/// Returns the moments before and after an operation, one for each of these events if it is a line
+/// of a journal; in a campaign also amid one that has halves.
 fn moments(operation: &Operation, events: Vec<&String>) -> Vec<(Vec<String>, &'static str)> {
     let halves = is_campaign() && operation.call == "write";
     let whens: &[_] = if halves { &["before", "amid", "after"] } else { &["before", "after"] };
@@ -187,7 +190,7 @@ fn moments(operation: &Operation, events: Vec<&String>) -> Vec<(Vec<String>, &'s
         .collect()
 }
 
-/// What was killed at, with the sides from which it was.
+/// Steps killed at, with the sides of the kills.
 type Covered = BTreeMap<String, BTreeSet<String>>;
 
 fn kill_at_all(points: Vec<(&Reference, Point)>, list: &Transitions) -> (Covered, Vec<String>) {
@@ -223,7 +226,8 @@ fn kill_at_all(points: Vec<(&Reference, Point)>, list: &Transitions) -> (Covered
     (covered.into_inner().expect("done"), failures.into_inner().expect("done"))
 }
 
-/// What no dry run does, because nothing is paid for there. The story of the store's tests has both, and is cut everywhere.
+/// Events that no dry run has, because nothing is paid for there. The story of the store's tests
+/// has both, and is cut everywhere.
 const NOT_YET: [&str; 2] = ["agents_changed", "budget_reached"];
 
 #[test]

@@ -1,12 +1,12 @@
-//! Killed at any moment, again and again: a larger run, at operations drawn by lot. The seed is said where it fails.
+//! Kills at random moments, again and again: a larger run, with a seed that is printed on failure.
 
 use super::{BINARY, is_campaign, traces};
 use treebeam_testkit::fault::Fault;
 use treebeam_testkit::program::{RUN, Site};
 
-/// How often each run is killed on its way.
+/// Number of kills in each run.
 const KILLS: u32 = 30;
-/// How many runs; in a campaign enough for a thousand kills.
+/// Number of runs; in a campaign enough for a thousand kills.
 const RUNS: u64 = 3;
 const CAMPAIGN: u64 = 34;
 
@@ -17,7 +17,7 @@ fn words(parallel: &str) -> Vec<&str> {
     [&start[..], &LARGE].concat()
 }
 
-/// Numbers that follow from a seed.
+/// Pseudo-random numbers from a seed.
 struct Lot(u64);
 
 impl Lot {
@@ -29,7 +29,7 @@ impl Lot {
     }
 }
 
-/// A run of this seed, killed on the way; each time it lives for at most this many operations.
+/// Makes a run of this seed, killed on the way; each process makes at most this many operations.
 fn killed(seed: u64, longest: u64) -> (Site, Vec<String>) {
     let (site, mut lot, mut plans) = (Site::new(BINARY), Lot(seed), Vec::new());
     let words = words(["1", "4", "2"][usize::try_from(seed % 3).expect("small")]);

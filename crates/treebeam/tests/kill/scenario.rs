@@ -1,5 +1,5 @@
-//! Ways through the program that together make everything last that it can: calls, what is done to the disk between them,
-//! and faults that belong to the story.
+//! Scenarios that together cover every lasting step of the program: calls, changes of the disk
+//! between them, and faults that belong to the scenario.
 
 use super::BINARY;
 use std::fs;
@@ -23,7 +23,7 @@ pub(crate) struct Scenario {
 /// How a scenario ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// As the run that nobody disturbed.
+    /// As the undisturbed run.
     AsWhole,
     /// In its own way.
     Own,
@@ -31,12 +31,12 @@ pub(crate) enum End {
 
 /// One call.
 pub(crate) struct Act {
-    /// What happens to the disk before it.
+    /// Change of the disk before the call.
     pub(crate) prepare: fn(&Site),
     pub(crate) words: Vec<&'static str>,
-    /// Faults that belong to it.
+    /// Faults that belong to the call.
     pub(crate) plan: &'static str,
-    /// How it ends; none if it is killed by its own plan.
+    /// Exit code; `None` if the call is killed by its own plan.
     pub(crate) code: Option<i32>,
 }
 
@@ -80,7 +80,7 @@ impl Scenario {
         Self { name, files, acts, end: End::AsWhole }
     }
 
-    /// With a file that is no part of the run.
+    /// Adds a file that is no part of the run.
     fn with(mut self, name: &'static str, text: &'static str) -> Self {
         self.files.push((name, text));
         self.in_its_own_way()
@@ -90,12 +90,12 @@ impl Scenario {
         Self { end: End::Own, ..self }
     }
 
-    /// With a root that has already got this line of the dry world.
+    /// Starts from a root that has this line of the dry world already.
     fn of_a_root(self, line: &'static str) -> Self {
         self.with("treebeam_dry_run.txt", line)
     }
 
-    /// A fresh repository for it.
+    /// Creates a fresh repository for the scenario.
     pub(crate) fn site(&self) -> Site {
         Site::of(TempRepo::with(&self.files).expect("a repository"), BINARY)
     }
@@ -108,7 +108,7 @@ const SHALLOW: [&str; 4] =
 const WIDE: [&str; 4] =
     ["--ideas-per-node=9", "--max-depth=1", "--beam-width=1", "--max-parallel-evals=1"];
 
-/// All of them, the whole run first.
+/// Returns all scenarios, the whole run first.
 pub(crate) fn all() -> Vec<Scenario> {
     let small = || Act::run(&SMALL);
     let resume = || Act::resume(&[]);
@@ -187,7 +187,7 @@ pub(crate) fn all() -> Vec<Scenario> {
     scenarios
 }
 
-/// Runs whose files, refs or owner's note are not as the last runner left them.
+/// Returns scenarios whose files, refs or lock note differ from what the last process left.
 fn of_a_damaged_record() -> Vec<Scenario> {
     let small = || Act::run(&SMALL);
     let resume = || Act::resume(&[]);
@@ -240,7 +240,7 @@ fn want_it_stopped_after_the_depth(site: &Site) {
     tell_the_next(site, UserRequest::StopAfterDepth);
 }
 
-/// A message to the process that opens the run next.
+/// Posts a message to the process that opens the run next.
 fn tell_the_next(site: &Site, wish: UserRequest) {
     let note: serde_json::Value = serde_json::from_str(&site.text("run.lock.json")).expect("JSON");
     let epoch = note["epoch"].as_u64().expect("an epoch") + 1;
@@ -255,7 +255,7 @@ fn tell_the_next(site: &Site, wish: UserRequest) {
     fs::write(site.path(&format!("inbox/{name}.json")), message.expect("it")).expect("a message");
 }
 
-/// As if the sweep that is under way had done it.
+/// Changes an artifact, as a running sweep could.
 fn change_an_artifact(site: &Site) {
     fs::write(site.path("artifacts/root.csv"), "config_id,status\n").expect("an artifact");
 }
@@ -266,14 +266,14 @@ fn take_the_line_end(site: &Site) {
     fs::write(site.path("journal.jsonl"), unended).expect("a journal");
 }
 
-/// As if a git had been killed an hour ago while it wrote a ref.
+/// Leaves a lock as if a git had been killed an hour ago while it wrote a ref.
 fn leave_a_lock(site: &Site) {
     let lock = site.repo.path().join(".git/refs/heads/tree/t/e0002.lock");
     let lock = fs::File::create(lock).expect("a lock");
     lock.set_modified(SystemTime::now() - Duration::from_hours(1)).expect("to set its time");
 }
 
-/// As if a process on another machine had the run.
+/// Changes the lock note as if a process on another machine held the run.
 fn move_the_owner_away(site: &Site) {
     let note = site.text("run.lock.json");
     let mut note: serde_json::Value = serde_json::from_str(&note).expect("a note");

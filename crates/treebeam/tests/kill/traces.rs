@@ -1,11 +1,11 @@
-//! What a run that was killed and resumed may not leave: files without a name to stay, a lock note, worktrees that nobody
-//! knows, processes.
+//! Leftovers that a killed and resumed run must not have: temporary files, a lock note, unknown
+//! worktrees, processes.
 
 use std::fs;
 use treebeam_testkit::program::{RUN, Site};
 use treebeam_testkit::traces::{no_process, strays};
 
-/// Both sites have the same worktrees, and neither has anything lying about.
+/// Asserts that both sites have the same worktrees, and no leftovers.
 #[track_caller]
 pub(crate) fn same(reference: &Site, site: &Site) {
     assert_eq!(worktrees(reference), worktrees(site));
@@ -19,7 +19,7 @@ pub(crate) fn same(reference: &Site, site: &Site) {
     no_process(site.repo.path());
 }
 
-/// What git knows of worktrees, without the path of the repository.
+/// Returns git's list of worktrees, without the path of the repository.
 fn worktrees(site: &Site) -> String {
     let list = site.repo.git(["worktree", "list", "--porcelain"]).expect("worktrees");
     list.replace(&site.repo.path().display().to_string(), "@")

@@ -1,4 +1,4 @@
-//! The program's own list of what it makes last, and which of it an operation is.
+//! The program's own list of its lasting steps, and the mapping of operations to it.
 
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -39,7 +39,8 @@ impl Transitions {
         self.steps.iter().map(|step| step.name.clone()).chain(self.events.clone()).collect()
     }
 
-    /// What an operation makes last: nothing if nobody could find it again, or if it failed.
+    /// Returns the lasting steps of an operation: none if it cannot be found again, or if it
+    /// failed.
     #[track_caller]
     pub(crate) fn of(&self, operation: &Operation) -> Vec<String> {
         if !operation.events.is_empty() {
@@ -60,7 +61,7 @@ impl Transitions {
     }
 }
 
-/// A file of a run that has no name to stay yet.
+/// Returns true for a temporary file of a run.
 fn is_unfinished(operation: &Operation) -> bool {
     let file = operation.path.strip_prefix(".treebeam/runs/").and_then(|path| path.split_once('/'));
     let file = file.map(|(_, name)| name.strip_prefix("inbox/").unwrap_or(name));
@@ -68,12 +69,12 @@ fn is_unfinished(operation: &Operation) -> bool {
     unnamed && ["create", "write", "copy"].contains(&operation.call.as_str())
 }
 
-/// Nothing happened: it was there already, or it was not there.
+/// Returns true if an operation had no effect.
 fn is_refused(operation: &Operation) -> bool {
     operation.outcome.starts_with("error") || operation.outcome.starts_with("failed")
 }
 
-/// Whether a path is meant by a pattern: `*` is a part of a name, `**` whatever lies below.
+/// Returns true if a path matches a pattern: `*` is a part of a name, `**` any path below.
 fn fits(pattern: &str, path: &str) -> bool {
     let (mut pattern, mut path) = (pattern.split('/'), path.split('/'));
     loop {
@@ -90,7 +91,7 @@ fn fits_part(pattern: &str, part: &str) -> bool {
         None => pattern == part,
         Some((before, after)) => {
             let rest = part.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
-            // A run that has no name yet is no run.
+            // A run with a temporary name is no run yet.
             rest.is_some() && (before.starts_with('.') || !part.starts_with('.'))
         }
     }

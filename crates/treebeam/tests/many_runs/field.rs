@@ -1,5 +1,5 @@
-//! A repository in which several runs go on at once, with agents and a sweep that are scripts. They write down each call,
-//! outside of the repository. What is compared here is what a run is: neither when nor how fast it came about.
+//! A repository with several concurrent runs, with agents and a sweep that are scripts, which log
+//! each call outside of the repository. Comparisons ignore times.
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +15,7 @@ const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 const SCRIPTS: [(&str, &str); 2] =
     [("agent.sh", include_str!("agent.sh")), ("sweep.sh", include_str!("sweep.sh"))];
 
-/// What of a run depends on the clock, beside all that ends in `_at`.
+/// Fields of a run that depend on the clock, beside all that end in `_at`.
 const CLOCKED: [&str; 3] = ["at", "millis", "seconds"];
 
 /// How large each run is.
@@ -64,7 +64,7 @@ impl Field {
         Self { site: Site::of(repo, BINARY), dir, size }
     }
 
-    /// Starts a run, or goes on with it, as the first of a group of processes.
+    /// Starts or resumes a run, as the leader of a process group.
     pub(crate) fn start(&self, lane: Lane) -> Child {
         let Size { ideas, depth, beam } = self.size;
         let said = |name| File::create(self.dir.join(format!("{name}-{}", lane.run)));
@@ -83,7 +83,7 @@ impl Field {
         runner.spawn().expect("the program")
     }
 
-    /// What the last process of a run said.
+    /// Returns the standard error of a run's last process.
     pub(crate) fn said(&self, lane: Lane) -> String {
         fs::read_to_string(self.dir.join(format!("stderr-{}", lane.run))).unwrap_or_default()
     }
@@ -92,20 +92,21 @@ impl Field {
         self.site.repo.path().join(".treebeam/runs").join(lane.run)
     }
 
-    /// How many events a run has on record; that it was taken over is none of its own.
+    /// Returns the number of a run's events on record, without takeovers.
     pub(crate) fn events(&self, lane: Lane) -> usize {
         let journal = fs::read(self.run_dir(lane).join("journal.jsonl")).unwrap_or_default();
         let journal = String::from_utf8_lossy(&journal);
         journal.lines().filter(|line| !line.contains("lock_taken_over")).count()
     }
 
-    /// What the scripts wrote down of a run, in order.
+    /// Returns the calls that the scripts logged for a run, in order.
     pub(crate) fn calls(&self, lane: Lane) -> Vec<String> {
         let path = self.dir.join(format!("calls-{}", lane.run));
         fs::read_to_string(path).unwrap_or_default().lines().map(str::to_owned).collect()
     }
 
-    /// What is done as far as the disk says, as the beginnings of calls that must not be written down again.
+    /// Returns the finished work by the files on disk, as prefixes of calls that must not be logged
+    /// again.
     pub(crate) fn finished(&self, lane: Lane) -> BTreeSet<String> {
         let mut finished = BTreeSet::new();
         let run = self.run_dir(lane);
@@ -131,7 +132,7 @@ impl Field {
         finished
     }
 
-    /// A run is the same as in the other field, and has left nothing lying about.
+    /// Asserts that a run is the same as in the other field, and has no leftovers.
     #[track_caller]
     pub(crate) fn must_equal(&self, other: &Self, lane: Lane) {
         let _ = self.site.call(&["validate", lane.run]).exits(0);
@@ -148,7 +149,7 @@ impl Field {
         assert!(!self.run_dir(lane).join("run.lock.json").exists(), "{lane:?} is let go of");
     }
 
-    /// The repository is the same, and nobody is at work in it any more.
+    /// Asserts that the repository is the same, and that no process works in it any more.
     #[track_caller]
     pub(crate) fn must_be_as(&self, other: &Self) {
         for of_git in [
@@ -166,13 +167,13 @@ impl Field {
         assert_eq!(ours, theirs);
     }
 
-    /// Files that look as if somebody held a lock.
+    /// Returns the lock files of git.
     fn locks(&self) -> Vec<String> {
         let files = files(&self.site.repo.path().join(".git"));
         files.into_keys().filter(|path| path.strip_suffix(".lock").is_some()).collect()
     }
 
-    /// What of a manifest must be the same.
+    /// Returns the part of a manifest that must be the same.
     fn lasting(&self, lane: Lane) -> String {
         let text = fs::read_to_string(self.run_dir(lane).join("manifest.json")).expect("a file");
         let mut manifest: Value = serde_json::from_str(&text).expect("JSON");
@@ -183,7 +184,8 @@ impl Field {
         self.plain(&format!("{manifest:#}"))
     }
 
-    /// A text without the place of the repository, and with the content of each commit for its name.
+    /// Returns a text without the path of the repository, and with the content of each commit for
+    /// its name.
     fn plain(&self, text: &str) -> String {
         let is_name = |word: &&str| word.len() == 40 && word.bytes().all(|b| b.is_ascii_hexdigit());
         let words = text.split(|c: char| !c.is_ascii_alphanumeric());
@@ -199,7 +201,7 @@ impl Field {
     }
 }
 
-/// All files below a folder but what tells how calls went.
+/// Returns all files below a folder but the records of calls.
 fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     collect(folder, "", &mut found);
@@ -207,7 +209,7 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     found
 }
 
-/// Takes out what depends on the clock.
+/// Removes fields that depend on the clock.
 fn timeless(value: &mut Value) {
     if let Some(fields) = value.as_object_mut() {
         fields.retain(|name, _| !name.ends_with("_at") && !CLOCKED.contains(&name.as_str()));
@@ -222,7 +224,7 @@ fn names(folder: &Path) -> Vec<String> {
     entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
-/// What is in a file; without its times, if it is a list of turns.
+/// Returns the content of a file; without its times, if it is a list of turns.
 fn content(path: &Path) -> Vec<u8> {
     let bytes = fs::read(path).unwrap_or_default();
     if path.extension().is_none_or(|kind| kind != "jsonl") {

@@ -1,5 +1,6 @@
-//! Five runs in one repository at once, each with evals at once, each killed again and again at random moments and resumed:
-//! every one ends as it does where nobody is killed, nothing that is on disk is asked or measured again, and nothing is left.
+//! Five concurrent runs in one repository, each with parallel evals, each killed again and again at
+//! random moments and resumed: every one ends as without kills, no call or sweep that is on disk is
+//! repeated, and nothing is left over.
 
 #![cfg(test)]
 #![cfg(target_os = "linux")]
@@ -26,12 +27,12 @@ const LANES: [Lane; 5] = [
     Lane { run: "d", at_once: "2" },
     Lane { run: "e", at_once: "4" },
 ];
-/// In these, now and then everything is killed, sweeps too.
+/// Runs in which sometimes everything is killed, sweeps too.
 const HARDER: [&str; 2] = ["d", "e"];
-/// Nothing takes this long, unless it hangs.
+/// Maximum time of anything, unless it hangs.
 const LONG: Duration = Duration::from_mins(5);
 
-/// How large the runs are, and how often each is killed.
+/// Returns the size of the runs, and the number of kills of each.
 fn extent() -> (Size, usize) {
     if is_campaign() {
         (Size { ideas: 8, depth: 4, beam: 2 }, 40)
@@ -40,7 +41,7 @@ fn extent() -> (Size, usize) {
     }
 }
 
-/// Numbers that follow from a seed.
+/// Pseudo-random numbers from a seed.
 struct Lot(u64);
 
 impl Lot {
@@ -52,13 +53,13 @@ impl Lot {
     }
 }
 
-/// Who is killed.
+/// Target of a kill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Blow {
     Runner,
-    /// The runner and all that it started in its group.
+    /// The runner and all processes in its group.
     Group,
-    /// All that works for the run, wherever it is.
+    /// All processes of the run, in any group.
     Everything,
 }
 
@@ -82,27 +83,28 @@ impl Blow {
         while left > 0 {
             let all = processes(&field.run_dir(lane));
             left = all.len();
-            // One that has ended meanwhile cannot be told.
+            // A process may have ended meanwhile.
             let _told = all.iter().filter(|(pid, _)| send(*pid, Signal::Kill)).count();
             thread::sleep(Duration::from_millis(2));
         }
     }
 }
 
-/// What was done when a run was killed: so many calls were written down, and these must not come again.
+/// State at a kill: the number of logged calls, and the finished work that must not be logged
+/// again.
 struct Guard {
     calls: usize,
     finished: BTreeSet<String>,
 }
 
-/// What became of a run.
+/// Kills of a run, and its state at each.
 #[derive(Default)]
 struct Told {
     blows: Vec<Blow>,
     guards: Vec<Guard>,
 }
 
-/// Drives a run to its end, and kills it so often on the way.
+/// Drives a run to its end, and kills it this often on the way.
 fn beaten(field: &Field, lane: Lane, kills: usize, lot: &mut Lot) -> Told {
     let mut told = Told::default();
     loop {
@@ -125,13 +127,13 @@ fn beaten(field: &Field, lane: Lane, kills: usize, lot: &mut Lot) -> Told {
         let blow = Blow::drawn(lot, lane);
         blow.strike(&mut runner, field, lane);
         told.blows.push(blow);
-        // In this order: what is finished was written down before.
+        // In this order: finished work was logged before.
         let finished = field.finished(lane);
         told.guards.push(Guard { finished, calls: field.calls(lane).len() });
     }
 }
 
-/// Nothing was done again that was done, and no sweep was begun again but where it was killed too.
+/// Asserts that no finished work was repeated, and no sweep was restarted unless it was killed too.
 fn must_not_repeat(field: &Field, lane: Lane, told: &Told) {
     let calls = field.calls(lane);
     for Guard { calls: before, finished } in &told.guards {

@@ -1,4 +1,4 @@
-//! What a browser does, as far as these tests need it: requests over a real connection, with the headers that they choose.
+//! A minimal browser for these tests: requests over a real connection, with chosen headers.
 
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -14,11 +14,11 @@ pub(crate) struct Serving {
     pub(crate) call: Call,
     pub(crate) port: u16,
     pub(crate) token: String,
-    /// The name of its cookie.
+    /// Name of the server's cookie.
     pub(crate) cookie: String,
 }
 
-/// What was answered.
+/// Answer to a request.
 pub(crate) struct Answered {
     pub(crate) status: u16,
     pub(crate) head: String,
@@ -26,7 +26,7 @@ pub(crate) struct Answered {
 }
 
 impl Serving {
-    /// Starts it, and waits until it says where it is.
+    /// Starts the server, and waits until it prints its address.
     #[track_caller]
     pub(crate) fn start(site: &Site, arguments: &[&str], token: Option<&str>) -> Self {
         let mut variables = site.repo.variables();
@@ -57,7 +57,7 @@ impl Serving {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// The headers of a browser that was let in before.
+    /// Returns the headers of a browser that was admitted before.
     pub(crate) fn known(&self) -> Vec<(&'static str, String)> {
         vec![("host", self.host()), ("cookie", format!("{}={}", self.cookie, self.token))]
     }
@@ -68,7 +68,7 @@ impl Serving {
         connection
     }
 
-    /// One request, and all of its answer.
+    /// Sends one request, and reads all of its answer.
     pub(crate) fn ask(
         &self,
         method: &str,
@@ -80,7 +80,7 @@ impl Serving {
         let last = [headers, &[("connection", "close".to_owned())]].concat();
         connection.write_all(request(method, path, &last, body).as_bytes()).expect("a request");
         let mut bytes = Vec::new();
-        // One that says too much is answered and cut off.
+        // A request that is too long is answered and cut off.
         drop(connection.read_to_end(&mut bytes));
         let text = String::from_utf8_lossy(&bytes);
         let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
@@ -88,7 +88,7 @@ impl Serving {
         Answered { status: status.unwrap_or(0), head: head.to_lowercase(), body: body.to_owned() }
     }
 
-    /// A page for a browser that was let in before.
+    /// Fetches a page as a browser that was admitted before.
     #[track_caller]
     pub(crate) fn page(&self, path: &str) -> String {
         let answered = self.ask("GET", path, &self.known(), "");
@@ -102,7 +102,7 @@ impl Serving {
         self.ask("POST", path, &headers, body)
     }
 
-    /// A stream of events.
+    /// Opens a stream of events.
     pub(crate) fn listen(&self, path: &str, last: Option<&str>) -> Events {
         let mut headers = self.known();
         headers.extend(last.map(|last| ("last-event-id", last.to_owned())));
@@ -124,12 +124,12 @@ fn request(method: &str, path: &str, headers: &[(&str, String)], body: &str) -> 
 pub(crate) struct Events(BufReader<TcpStream>);
 
 impl Events {
-    /// The next line that begins so, without its beginning.
+    /// Returns the rest of the next line with this beginning.
     #[track_caller]
     pub(crate) fn next(&mut self, begins: &str) -> String {
         let begun = Instant::now();
         loop {
-            // A stream is never silent for long, so it is not its silence that tells.
+            // A stream has keepalives, so silence cannot be the criterion.
             assert!(begun.elapsed() < PATIENCE, "nothing came that begins with {begins:?}");
             let mut line = String::new();
             let read = self.0.read_line(&mut line).expect("a line in time");

@@ -1,5 +1,5 @@
-//! A hundred texts that try to be more than text, as ideas, reasons, logs and names of machines: on every page of the server
-//! they stay what they are.
+//! A hundred texts that try to be more than text, as ideas, reasons, logs and names of machines: on
+//! every page of the server they stay plain text.
 
 use super::browser::Serving;
 use super::finished;
@@ -18,7 +18,7 @@ use treebeam_store::{ForcePolicy, RunClaim, RunDir, RunStore};
 use treebeam_testkit::hostile_text;
 use treebeam_testkit::program::Site;
 
-/// How much of a page a megabyte may become.
+/// Maximum size of a page with a text of a megabyte.
 const MOST_PAGE: usize = 2 << 20;
 
 fn written(site: &Site, path: &str, text: &str) -> (RunPath, Sha256) {
@@ -28,7 +28,7 @@ fn written(site: &Site, path: &str, text: &str) -> (RunPath, Sha256) {
     (path.parse().expect("a path"), Sha256::hash_bytes(text.as_bytes()))
 }
 
-/// Each text as an idea, as why it failed and as what its sweep printed.
+/// Proposes each text as an idea, as the reason of its failure and as the output of its sweep.
 fn proposed(site: &Site, facts: &Facts, texts: &[String]) -> Vec<Event> {
     let (node, first, at) = (facts.frontier[0], facts.next_eval_id().number(), facts.created_at);
     let idea = |(number, text): (u32, &String)| {
@@ -64,7 +64,7 @@ fn proposed(site: &Site, facts: &Facts, texts: &[String]) -> Vec<Event> {
     asked.into_iter().chain(ends).collect()
 }
 
-/// A run that is open again, with these texts in it; and the first of their evals.
+/// Reopens a run with these texts in it, and returns the first of their evals.
 fn with(site: &Site, texts: &[String]) -> u32 {
     let run = RunDir::new(site.path(""));
     let (mut store, mut state, _) =
@@ -79,7 +79,7 @@ fn with(site: &Site, texts: &[String]) -> u32 {
     first
 }
 
-/// What may stand in a page between `<` and `>`, and nothing that a text could have brought.
+/// Asserts that a page contains only known tags, and nothing that a text could have brought.
 #[track_caller]
 fn must_be_inert(page: &str, what: &str) {
     let bidi =
@@ -135,7 +135,7 @@ fn what_is_hostile_is_text_on_every_page() {
         for path in ["at/{}", "at/{}/log", "part/{}", "compare?first=n0000&second={}"] {
             let _ = see(&format!("/runs/t/{}", path.replace("{}", &name)));
         }
-        // A longer one does not fit into an address.
+        // A longer text does not fit into an address.
         if text.len() < 4 << 10 {
             let page = see(&format!("/runs/t/evals?find={}", encoded(text)));
             assert!(page.contains(&format!("/at/{name}\"")), "{text:?} does not find itself");

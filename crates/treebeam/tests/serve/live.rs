@@ -1,4 +1,4 @@
-//! What comes to a page by itself, and what it can ask for, while a real process runs the run.
+//! Updates of pages, and their requests, with a real running process.
 
 use super::BINARY;
 use super::browser::Serving;
@@ -73,10 +73,10 @@ fn a_page_hears_what_happens_and_what_it_asks_for_is_done() {
         page.contains("Widen the &lt;b&gt;window") && page.contains("1 of 3 evals with"),
         "{page}"
     );
-    // Words of the whole text, in whatever letters and order; all of them.
+    // The search takes words of the whole text, in any case and order; all must match.
     assert!(serving.page("/runs/t/evals?find=zEPHYR+widen").contains("1 of 3 evals with"));
     assert!(serving.page("/runs/t/evals?find=zephyr+e0001").contains("0 of 3 evals with"));
-    // One stream told all of it: the end, too, by the page of each eval.
+    // One stream reports all changes, the end of each eval included.
     await_that("all has changed", || events.next("data: ").contains('*'));
     site.must_be_sound();
 }

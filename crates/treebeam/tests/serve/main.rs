@@ -1,5 +1,5 @@
-//! `treebeam serve` over real connections: strangers are refused at every address, to look changes nothing, pages hear what
-//! happens, and wishes reach whoever runs the run.
+//! `treebeam serve` over real connections: strangers are refused at every address, reading changes
+//! nothing, pages are updated, and requests reach the process of the run.
 
 #![cfg(test)]
 #![cfg(unix)]
@@ -16,7 +16,7 @@ use treebeam_testkit::program::{RUN, Signal, Site};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 
-/// A run that is over.
+/// Makes a finished run.
 fn finished() -> Site {
     let site = Site::new(BINARY);
     let said = site.run(&["--ideas-per-node=3", "--max-depth=2", "--beam-width=1"]);
@@ -24,20 +24,20 @@ fn finished() -> Site {
     site
 }
 
-/// All that the run has on disk, but for its worktrees.
+/// Returns all files of the run, but for its worktrees.
 fn snapshot(site: &Site) -> BTreeMap<String, Vec<u8>> {
     let mut files = site.files(".");
     files.retain(|path, _| !path.starts_with("./wt/"));
     files
 }
 
-/// A file that is on record.
+/// Returns a file that is on record.
 fn idea_file(site: &Site) -> String {
     let path = site.manifest()["evaluations"]["0001"]["idea_path"].clone();
     path.as_str().expect("a path").to_owned()
 }
 
-/// Every address, with names of the run filled in, and how it is asked for.
+/// Returns every address, with names of the run filled in, and its method.
 fn routes(site: &Site) -> Vec<(String, String)> {
     let document: Value =
         serde_json::from_str(&site.call(&["schema", "routes"]).exits(0).stdout).expect("JSON");
@@ -78,7 +78,7 @@ fn every_page_is_there_and_looking_changes_nothing() {
     }
     let page = serving.page("/");
     assert!(page.contains("<a href=\"/runs/t\">t</a>"), "{page}");
-    // All that `treebeam list` says, but for the age, which grows.
+    // All columns of `treebeam list`, but for the age, which grows.
     let line = site.call(&["list"]).exits(0).stdout.lines().nth(1).map(str::to_owned);
     let line = line.expect("a run");
     let cells = line.split("  ").map(str::trim).filter(|cell| !cell.is_empty());

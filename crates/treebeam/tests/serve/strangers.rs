@@ -1,4 +1,4 @@
-//! Who is not let in, and what does not get through: at every address that there is.
+//! Requests that are refused, at every address.
 
 use super::browser::{Answered, Serving};
 use super::{finished, routes};
@@ -6,7 +6,7 @@ use std::io::{Read as _, Write as _};
 use std::time::Instant;
 use treebeam_testkit::program::Site;
 
-/// What every answer has, whatever it says.
+/// Asserts the headers that every answer has.
 #[track_caller]
 fn must_be_sealed(answered: &Answered, what: &str) {
     for header in [
@@ -164,7 +164,7 @@ fn no_path_leads_out_of_what_is_on_record() {
         "{named}: {}",
         answered.head
     );
-    // A name on record that leads elsewhere by now is not followed.
+    // A recorded name that is a link by now is not followed.
     let file = site.path(named);
     std::fs::remove_file(&file).expect("to remove it");
     std::os::unix::fs::symlink(&secret, &file).expect("a link");

@@ -1,4 +1,4 @@
-//! What the emulator sees: all kinds of screens, and a run that goes on.
+//! Screens in the emulator: all kinds of them, and a running search.
 
 use super::{DRAWN, LARGE, SMALL, must_be_known, shots, site, toured, watch};
 use crate::ends::left;

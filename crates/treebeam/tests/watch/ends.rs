@@ -1,11 +1,11 @@
-//! That the terminal is left as it was, however the program ends and while it is stopped, and what is said where there is
-//! none.
+//! The terminal is restored, however the program ends and while it is suspended; and the error
+//! without a terminal.
 
 use super::{BINARY, DRAWN, SMALL, on_terminal, site, watch};
 use serde_json::{Value, json};
 use treebeam_testkit::program::Site;
 
-/// The terminal is as it was before.
+/// Asserts that the terminal is as it was before.
 #[track_caller]
 pub(super) fn left(seen: &Value, exit: i32) {
     assert_eq!(seen["exit"], exit, "{seen}");
@@ -39,7 +39,7 @@ fn while_it_is_stopped_the_terminal_is_as_it_was() {
         steps.extend([json!(["signal", "SIGTSTP"]), json!(["stopped"]), json!(["free"])]);
         steps.extend([json!(["signal", "SIGCONT"]), json!(["drawn", DRAWN]), json!(["free"])]);
     }
-    // There is no shell to which Ctrl-Z could lead back.
+    // Without a shell, Ctrl-Z has no effect.
     steps.extend([json!(["keys", "\u{1a}?"]), json!(["drawn", "keys of"]), json!(["free"])]);
     steps.extend([json!(["keys", "q"]), json!(["end"])]);
     let seen = watch(&site, SMALL, &steps);

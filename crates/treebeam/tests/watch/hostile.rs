@@ -1,5 +1,6 @@
-//! Text that tries to be more than text, on both terminals: as the title of an idea, in what an agent says, in a log, as the
-//! name of a folder and of a branch. The pure screens have all of it in `view/tests/screens.rs`.
+//! Text that tries to be more than text, on both terminals: as the title of an idea, in an agent's
+//! answer, in a log, as the name of a folder and of a branch. The pure screens have all of it in
+//! `view/tests/screens.rs`.
 
 use super::ends::left;
 use super::tmux::Tmux;
@@ -10,14 +11,14 @@ use treebeam_testkit::hostile_text;
 use treebeam_testkit::program::{RUN, Site};
 use treebeam_testkit::repo::TempRepo;
 
-/// What a terminal itself would do, beyond the hundred.
+/// Terminal controls beyond the hundred texts.
 const ORDERS: &str = "\u{1b}]2;stolen\u{7}\u{1b}]52;c;ZXZpbA==\u{7}\u{1b}[?1049l\u{1b}[?25h\u{1b}[?1000h\u{1b}(0\u{1b}[5;7r\u{1b}Pq\u{1b}\\\u{1b}c";
 const FOLDER: &str = "re\u{1b}[31mpo \u{202e}'\u{9b}2J";
 const CONFIG: &str = "sweep_command = ['true']\nsweep_config_limit = 1\n\
     [score]\nprimary = 'a:higher'\nmetrics = [{ column = 'a', direction = 'higher', weight = 1.0 }]\n\
     [agents.coder]\nprovider = 'command'\ncommand = ['sh', '-c', 'cat said.txt >&2; exit 3']\n";
 
-/// A run of ideas with such titles, which an agent refuses in such words; and such a log.
+/// Makes a run of ideas with such titles, refused by an agent with such a reason; and such a log.
 fn site() -> Site {
     let repo = TempRepo::folder(FOLDER).expect("a folder");
     repo.git(["init", "--quiet", "--initial-branch=<b>\u{202e}`x`"]).expect("a repository");
@@ -47,7 +48,7 @@ fn site() -> Site {
     site
 }
 
-/// All over the tree, an eval, and its log from the end to the beginning and on from there.
+/// Keys through the tree, an eval, and its log from the end to the beginning and back.
 fn way() -> Vec<(&'static str, &'static str)> {
     let mut way = vec![("", DRAWN), ("G", DRAWN), ("g", DRAWN)];
     way.extend([("j\r", "l log  Esc back"), ("G", "l log  Esc back"), ("l", "the last line")]);
@@ -99,7 +100,7 @@ fn region((_, rows): Size) -> String {
     format!("0 {}", rows - 1)
 }
 
-/// Each line stands where it belongs.
+/// Asserts that each line is at its place.
 #[track_caller]
 fn framed(screen: &str, (_, rows): Size) {
     let lines: Vec<&str> = screen.lines().collect();

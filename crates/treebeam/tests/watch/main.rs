@@ -1,6 +1,6 @@
-//! `treebeam watch` on a terminal: what is seen, what keys do, and that the terminal is left as it was found. The terminal is
-//! a pseudo-terminal with a small emulator, `terminal.py`, and again tmux, which must show the same: `cargo xtask test`
-//! brings it along, and says so where it cannot.
+//! `treebeam watch` on a terminal: its screens, its keys, and that the terminal is restored. The
+//! terminal is a pseudo-terminal with a small emulator, `terminal.py`, and again tmux, which must
+//! show the same: `cargo xtask test` installs it, or prints why it cannot.
 
 #![cfg(target_os = "linux")]
 #![cfg(test)]
@@ -24,15 +24,15 @@ const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 /// The end of the line of keys, which is drawn last.
 const DRAWN: &str = "? help  q quit";
 
-/// How wide and how high a terminal is.
+/// Columns and rows of a terminal.
 type Size = (u32, u32);
 
 const SMALL: Size = (80, 24);
 const LARGE: Size = (200, 50);
 
-/// A run that is over, one of its evals with a log of 120 lines.
+/// Makes a finished run, one of its evals with a log of 120 lines.
 fn site() -> Site {
-    // Where nothing has to wait for a disk, if there is such a place.
+    // In memory if possible, to avoid waiting for a disk.
     let memory = Path::new("/dev/shm");
     let site = match tempfile::tempdir_in(memory) {
         Ok(_) => Site::new_in(memory, BINARY),
@@ -53,13 +53,13 @@ fn variables(site: &Site) -> Vec<(OsString, OsString)> {
     variables
 }
 
-/// Watches the run on a terminal of this size, does these steps, and gives what was seen.
+/// Watches the run on a terminal of this size, executes these steps, and returns the observations.
 #[track_caller]
 fn watch(site: &Site, screen: Size, steps: &[Value]) -> Value {
     on_terminal(site, screen, steps, &[BINARY, "watch"])
 }
 
-/// The same with another program.
+/// Runs a program on a terminal of this size, executes these steps, and returns the observations.
 #[track_caller]
 fn on_terminal(site: &Site, (columns, rows): Size, steps: &[Value], program: &[&str]) -> Value {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/watch/terminal.py");
@@ -75,7 +75,7 @@ fn on_terminal(site: &Site, (columns, rows): Size, steps: &[Value], program: &[&
     seen
 }
 
-/// The screens that were asked for.
+/// Returns the requested screens.
 fn shots(seen: &Value) -> Vec<String> {
     let shots = seen["shots"].as_array().expect("screens");
     shots.iter().map(|shot| shot.as_str().expect("a screen").to_owned()).collect()
@@ -98,7 +98,7 @@ fn tour((_, rows): Size) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// What the emulator shows on the way.
+/// Returns the emulator's screens on the tour.
 fn toured(site: &Site, screen: Size) -> Value {
     let mut steps = Vec::new();
     for (keys, drawn) in tour(screen) {
@@ -108,8 +108,8 @@ fn toured(site: &Site, screen: Size) -> Value {
     watch(site, screen, &steps)
 }
 
-/// Screens without what no two runs have alike: when an event was written, and when cleanup, which goes on beside the evals,
-/// comes to its end.
+/// Returns screens without what differs between runs: the times of events, and the end of cleanup,
+/// which runs in parallel to the evals.
 fn alike(shots: &[String]) -> String {
     let is_event = |line: &&str| {
         let time = line.strip_prefix("  ").and_then(|line| line.get(..8));
@@ -124,14 +124,14 @@ fn alike(shots: &[String]) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Both terminals have to show what is in the same file.
+/// Asserts both terminals' screens against the same snapshot.
 #[track_caller]
 fn must_be_known((columns, rows): Size, shots: &[String]) {
     insta::with_settings!({
         omit_expression => true,
         prepend_module_to_snapshot => false,
         filters => [
-            // Where the repository lies, and how long a page therefore is.
+            // The path of the repository, and the length of a page, which depends on it.
             (r"(below +)/.*", "${1}[REPOSITORY]"),
             (r"1–\d+ of \d\d\n", "[LINES]\n"),
         ],

@@ -1,5 +1,5 @@
-//! The same in tmux, a real terminal that somebody else made: its screens, another size, a run that goes on, and what is left
-//! behind.
+//! The screens of `treebeam watch` in tmux, an independent terminal: all kinds of them, another
+//! size, a running search, and what is left behind.
 
 use super::{
     BINARY, DRAWN, LARGE, SMALL, Size, must_be_known, shots, site, tour, toured, variables,
@@ -14,25 +14,25 @@ use std::time::{Duration, Instant};
 use treebeam_testkit::held::HeldGit;
 use treebeam_testkit::program::{RUN, Site};
 
-/// How long anything may take on a machine that has much else to do.
+/// Maximum wait on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(2);
 const GLANCE: Duration = Duration::from_millis(20);
 
-/// No line of tmux's own, and nothing that goes away before it was looked at.
+/// No status line of tmux's own, and panes stay for inspection.
 const CONFIG: &str = "set -g status off\nset -g remain-on-exit on\nset -g set-clipboard on\n";
 
-/// What is asked about a terminal: the second screen, the cursor, wrapping, the mouse, keys.
+/// Queried modes of a terminal: the second screen, the cursor, wrapping, the mouse, keys.
 const MODES: &str = "#{alternate_on} #{cursor_flag} #{wrap_flag} #{mouse_any_flag} #{keypad_flag} #{keypad_cursor_flag}";
 
-/// A tmux of our own, with a shell that waits for Enter, watches, and then says how that ended. It ends with the test, however
-/// that goes.
+/// A tmux of our own, with a shell that waits for Enter, watches, and then prints the exit code. It
+/// is killed on drop.
 pub(super) struct Tmux {
     folder: tempfile::TempDir,
     variables: Vec<(OsString, OsString)>,
 }
 
 impl Tmux {
-    /// On a terminal of this size, which shows that there was something before.
+    /// Starts tmux in this size, with earlier text on the screen.
     pub(super) fn start(site: &Site, more: &[(&str, &str)], (columns, rows): Size) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let mut variables = variables(site);
@@ -57,7 +57,7 @@ impl Tmux {
         tmux
     }
 
-    /// The same, with the run on it.
+    /// Starts tmux in this size with `treebeam watch` in it.
     pub(super) fn watching(site: &Site, more: &[(&str, &str)], screen: Size) -> Self {
         let tmux = Self::start(site, more, screen);
         tmux.press("\r");
@@ -81,7 +81,7 @@ impl Tmux {
         String::from_utf8(said.stdout).expect("a screen in UTF-8")
     }
 
-    /// Says what a format stands for.
+    /// Returns the value of a tmux format.
     pub(super) fn says(&self, format: &str) -> String {
         self.call(&["display-message", "-p", format]).trim_end().to_owned()
     }
@@ -96,7 +96,7 @@ impl Tmux {
         let _ = self.call(&arguments);
     }
 
-    /// The screen, once this holds of it.
+    /// Returns the screen, once this holds of it.
     #[track_caller]
     pub(super) fn until(&self, what: &str, holds: impl Fn(&str) -> bool) -> String {
         let begun = Instant::now();
@@ -115,7 +115,7 @@ impl Tmux {
         self.until(text, |screen| screen.contains(text))
     }
 
-    /// The screen, once it ends with this and all that follows it on the last line.
+    /// Returns the screen, once it ends with this text and the rest of the last line.
     #[track_caller]
     pub(super) fn drawn(&self, text: &str) -> String {
         self.until(text, |screen| {
@@ -135,7 +135,7 @@ impl Tmux {
 
 impl Drop for Tmux {
     fn drop(&mut self) {
-        // One that has ended already has nothing to say to that.
+        // The server may have ended already.
         drop(self.command(&["kill-server"]).output());
     }
 }
@@ -166,12 +166,12 @@ fn looks_say_what_matters_and_colours_can_be_left_out() {
     for (more, plain) in [(&[][..], false), (&[("NO_COLOR", "1")][..], true)] {
         let tmux = Tmux::watching(&site, more, SMALL);
         let screen = tmux.call(&["capture-pane", "-p", "-e"]);
-        // Colours that are as they always are need not be said.
+        // Default colours need no escape sequence.
         let screen = screen.replace("\u{1b}[39m", "").replace("\u{1b}[49m", "");
         let line = |text: &str| screen.lines().find(|line| line.contains(text)).expect("a line");
         assert!(line("n0000 root").contains("7m● n0000"), "{screen:?}");
         assert!(line("run    t").contains("1mrun    t"), "{screen:?}");
-        // Of a failure the colour alone is said.
+        // Only the colour shows a failure.
         assert_eq!(line("e0003").contains("e0003 failed"), plain, "{screen:?}");
     }
 }

@@ -17,7 +17,7 @@ use treebeam_agent::call_store::is_call_key;
 use treebeam_agent::question::AgentQuestion;
 use treebeam_run::port::Cost;
 
-/// The longest question.
+/// Maximum size of a question.
 const MAX_QUESTION_BYTES: u64 = 16 << 20;
 
 pub(super) fn run_agents_ask(

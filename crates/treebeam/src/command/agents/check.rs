@@ -1,5 +1,7 @@
-//! `treebeam agents check`: one tiny question to each distinct agent, really asked. Whether a provider goes on from its own
-//! answers is tried where it claims to. A server that does not answer is waited for once, all servers at the same time.
+//! `treebeam agents check`: one tiny call to each distinct agent.
+//!
+//! If a provider claims to continue conversations, that is tried too. A server that does not answer
+//! is waited for once, all servers at the same time.
 
 use super::terminal_observer::TerminalObserver;
 use super::{align_columns, build_question_plan, load_agent_config, no_agents_failure};
@@ -24,12 +26,12 @@ use treebeam_agent::question::AgentQuestion;
 use treebeam_run::port::{AgentError, AgentReply, Cost};
 
 const CHECK_PROMPT: &str = "Reply with the single word: ok";
-/// How long a server may take for an answer, and for all answers that do not come together.
+/// Maximum wait for one answer of a server, and for all its missing answers together.
 const MAX_SERVER_WAIT: Duration = Duration::from_mins(1);
-/// How much of an answer is shown.
+/// Maximum characters of an answer that are shown.
 const MAX_SHOWN_REPLY_CHARS: usize = 60;
 
-/// What became of one agent.
+/// Result of checking one agent.
 struct AgentCheck {
     answer: Result<(AgentReply, Duration), CommandFailure>,
     continuation: Option<(&'static str, Option<String>)>,
@@ -41,13 +43,13 @@ impl AgentCheck {
     }
 }
 
-/// The time that is left to wait for a server in vain. An answer uses up nothing of it.
+/// Remaining time to wait in vain for a server. A successful call uses up nothing of it.
 struct ServerPatience {
     left: Duration,
 }
 
 impl ServerPatience {
-    /// Asks for an answer within the time that is left.
+    /// Makes a call within the remaining time.
     fn ask_within_limit(
         &mut self,
         ask: impl FnOnce(Duration) -> Result<AgentReply, AgentError>,
@@ -86,7 +88,7 @@ pub(super) fn run_agents_check(
     }
     let servers = group_by_server(&ready);
     let mut plan = build_question_plan(here, &config, &ready)?;
-    // A server that does not answer keeps no slot from the others.
+    // A server that does not answer must not take a slot from the others.
     let all = u32::try_from(servers.len()).ok().and_then(NonZeroU32::new);
     plan.limits.in_flight = all.map_or(plan.limits.in_flight, |all| plan.limits.in_flight.max(all));
     checked.extend(check_servers(&AgentDoor::open(&plan, &TerminalObserver)?, &servers)?);
@@ -114,12 +116,12 @@ fn must_be_ready(seat: &RoleAgent<'_>) -> Result<(), CommandFailure> {
     seat.must_be_installed()
 }
 
-/// What tells an agent from others: two roles may have the same one.
+/// Returns a key for distinct agents: two roles may have the same one.
 fn agent_key(seat: &RoleAgent<'_>) -> String {
     format!("{:?}", seat.agent)
 }
 
-/// The server or program behind an agent.
+/// Returns the server or program behind an agent.
 fn server_key(seat: &RoleAgent<'_>) -> String {
     let base_url = match &seat.agent.line {
         AgentConfigKind::Model(model) => {
@@ -131,7 +133,7 @@ fn server_key(seat: &RoleAgent<'_>) -> String {
     base_url.map_or_else(|| seat.model_name(), str::to_owned)
 }
 
-/// The distinct agents, by their servers.
+/// Groups the distinct agents by their servers.
 fn group_by_server<'s, 'a>(seats: &'s [RoleAgent<'a>]) -> Vec<Vec<&'s RoleAgent<'a>>> {
     let mut names = BTreeSet::new();
     let mut servers: BTreeMap<String, Vec<&'s RoleAgent<'a>>> = BTreeMap::new();
@@ -141,7 +143,7 @@ fn group_by_server<'s, 'a>(seats: &'s [RoleAgent<'a>]) -> Vec<Vec<&'s RoleAgent<
     servers.into_values().collect()
 }
 
-/// Asks the agents of all servers, those of different servers at the same time.
+/// Checks the agents of all servers, those of different servers concurrently.
 fn check_servers(
     door: &AgentDoor<'_>,
     servers: &[Vec<&RoleAgent<'_>>],
@@ -156,13 +158,13 @@ fn check_servers(
     })
 }
 
-/// Asks the agents of one server, one after another.
+/// Checks the agents of one server, one after another.
 fn check_server(door: &AgentDoor<'_>, seats: &[&RoleAgent<'_>]) -> Vec<(String, AgentCheck)> {
     let mut patience = ServerPatience { left: MAX_SERVER_WAIT };
     seats.iter().map(|seat| (agent_key(seat), check_agent(door, seat, &mut patience))).collect()
 }
 
-/// Asks one agent.
+/// Checks one agent.
 fn check_agent(
     door: &AgentDoor<'_>,
     seat: &RoleAgent<'_>,
@@ -189,7 +191,8 @@ fn check_agent(
     }
 }
 
-/// How a conversation would go on there, and why not natively, where the provider has that.
+/// Determines how a conversation would continue with an agent, and why not natively if the provider
+/// could.
 fn check_continuation(
     door: &AgentDoor<'_>,
     seat: &RoleAgent<'_>,

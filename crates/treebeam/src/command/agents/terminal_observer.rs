@@ -1,13 +1,13 @@
-//! Tells somebody who waits at the terminal what goes on behind the door.
+//! Reports agent calls to a user who waits at the terminal.
 
 use crate::terminal;
 use std::time::Duration;
 use treebeam_agent::retry_timer::{DoorObserver, QuestionWait};
 
-/// Shorter waits are not worth a word.
+/// Shortest wait that is reported.
 const MIN_REPORTED_WAIT: Duration = Duration::from_secs(2);
 
-/// Says all that is worth it on standard error.
+/// Observer that prints notable events to standard error.
 pub(super) struct TerminalObserver;
 
 impl DoorObserver for TerminalObserver {
@@ -24,7 +24,7 @@ impl DoorObserver for TerminalObserver {
     fn on_note(&self, text: &str) {
         terminal::print_note(text);
     }
-    /// Ctrl-C ends these commands at once.
+    /// Returns false: Ctrl-C ends these commands at once.
     fn wants_to_stop(&self) -> bool {
         false
     }

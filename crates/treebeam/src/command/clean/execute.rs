@@ -1,4 +1,6 @@
-//! Does what `treebeam clean` has planned, part by part. What cannot be removed is said, and the rest goes on.
+//! Executes the plan of `treebeam clean`, task by task; failed removals are reported.
+//!
+//! The remaining tasks are executed after a failure.
 
 use super::item::{CleanItem, CleanItemKind, CleanOutcome};
 use super::orphan_state::belongs_to_run;
@@ -21,7 +23,7 @@ use treebeam_run::{RemovalPorts, remove_leftovers};
 use treebeam_store::removal::{self, RemovedRun};
 use treebeam_store::{FencedPort, RunDir, RunFiles, RunStore, StoreError};
 
-/// Does one part, and says what became of everything in it.
+/// Executes one task, and returns its items with their outcomes.
 pub(super) fn execute_task(
     part: CleanTask,
     scope: &CleanScope,
@@ -50,7 +52,8 @@ pub(super) fn execute_task(
     })
 }
 
-/// A whole run goes, and before it what it still has running: that would go on with no home, and nobody would know of it.
+/// Removes a whole run, and before it its running jobs: without the run's directory they could not
+/// be found any more.
 fn remove_run(run: &RunDir, scope: &CleanScope) -> Result<Vec<CleanItem>, CommandFailure> {
     let leaving = removal::begin_removal(run, scope.claim)?;
     let sweep = |(job, ended): (treebeam_executor::LeftoverJob, io::Result<()>)| {
@@ -71,7 +74,7 @@ fn remove_run(run: &RunDir, scope: &CleanScope) -> Result<Vec<CleanItem>, Comman
     Ok(items)
 }
 
-/// What a run that stays has left behind goes, with its lease and on its record.
+/// Removes leftovers of a run that stays, under its lease and on its record.
 fn clear_leftovers(
     run: &RunDir,
     asked: &[Leftover],
@@ -110,7 +113,7 @@ fn clear_leftovers(
     Ok(done)
 }
 
-/// What was asked for and is still there to be asked for.
+/// Returns the requested leftovers that can still be removed.
 fn still_removable(run: &RunDir, facts: &Facts, asked: &[Leftover]) -> Vec<Leftover> {
     let kinds = [LeftoverKind::Worktree, LeftoverKind::Branch];
     let there: Vec<_> =
@@ -141,8 +144,8 @@ fn item_from_step(id: &RunId, step: &StepOutcome) -> Option<CleanItem> {
     }
 }
 
-/// What is left of a run that has lost its name: first what it has in the repository, while its directory still says so,
-/// then the directory. Its folder stays, empty, as long as anything else does.
+/// Removes what is left of a removed run: first its refs and worktrees, while its directory still
+/// names them, then the directory. Its folder stays, empty, as long as anything else does.
 fn remove_unnamed_run(gone: &RemovedRun, home: Option<&RepoHome>) -> Vec<CleanItem> {
     let mut items = Vec::new();
     if let Some(home) = home {
@@ -174,8 +177,8 @@ fn empty_folder(folder: &Path) -> io::Result<()> {
     fs::read_dir(folder)?.try_for_each(|entry| remove_folder(&entry?.path()))
 }
 
-/// Refs are those of the run in the directory: not of another that was made under the same name since, nor of the run
-/// that this is only a copy of.
+/// Removes the refs of the run in the directory: not of another run created under the same name
+/// since, nor of a run that this is only a copy of.
 fn remove_run_refs(gone: &RemovedRun, home: &RepoHome) -> Result<Vec<CleanItem>, CommandFailure> {
     let run = home.run_dir(&gone.name);
     let mut items = Vec::new();
@@ -204,7 +207,7 @@ fn forget_orphan(orphan: &OrphanedWorktree, home: &RepoHome) -> CleanItem {
     item.with_removal_result(home.repo.forget_orphan(orphan).map_err(|error| error.full_text()))
 }
 
-/// Removes the ref of a run's journal, where there is one. It goes last: the rest says what it is about.
+/// Removes the ref of a run's journal, if there is one. It goes last: it identifies the rest.
 fn remove_run_journal_ref(id: &RunId, repo: &GitRepo) -> Option<CleanItem> {
     let removed = match repo.has_journal_ref() {
         Ok(false) => return None,

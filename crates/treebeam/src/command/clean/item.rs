@@ -1,4 +1,4 @@
-//! One thing that `treebeam clean` is about: what it is, whose, how large, and what becomes of it.
+//! Describes one item of `treebeam clean`: kind, run, size, and outcome.
 
 use serde::Serialize;
 use treebeam_core::event::{Leftover, LeftoverKind};
@@ -9,7 +9,7 @@ use treebeam_git::journal_ref;
 
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct CleanItem {
-    /// Whose; nobody's where it never became a run.
+    /// Run of the item; `None` for a run that was never completed.
     run_id: Option<RunId>,
     kind: CleanItemKind,
     name: String,
@@ -24,12 +24,12 @@ pub(super) enum CleanItemKind {
     Worktree,
     Ref,
     SweepOutput,
-    /// What was never finished.
+    /// Directory of a run that was never completed.
     Unfinished,
-    /// What git knows of a worktree that is gone.
+    /// Git's entry of a worktree that is gone.
     GitEntry,
     RunDirectory,
-    /// A process, with all that it has started, that goes on though nobody runs its run.
+    /// A process, with all its children, that still runs though no process holds its run.
     RunningSweep,
 }
 
@@ -48,16 +48,16 @@ impl CleanItemKind {
     }
 }
 
-/// What becomes of it, and why.
+/// Outcome of an item, with its reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "outcome", content = "why", rename_all = "snake_case")]
 pub(super) enum CleanOutcome {
-    /// It is to go.
+    /// Planned for removal.
     Planned,
     Removed,
-    /// It is not for us to remove now.
+    /// Must not be removed now.
     Kept(String),
-    /// It should be gone, and is not.
+    /// Removal failed.
     NotRemoved(String),
 }
 
@@ -83,12 +83,12 @@ impl CleanItem {
         Self::new(Some(run), kind, name)
     }
 
-    /// The ref that names the last line of a run's journal.
+    /// Returns the item of a run's journal ref.
     pub(super) fn from_journal_ref(run: &RunId) -> Self {
         Self::new(Some(run), CleanItemKind::Ref, journal_ref(run))
     }
 
-    /// Whether it is the same thing, whatever becomes of it.
+    /// Returns true if both are the same item, whatever their outcomes.
     pub(super) fn is_same_as(&self, other: &Self) -> bool {
         (&self.run_id, self.kind, &self.name) == (&other.run_id, other.kind, &other.name)
     }
@@ -101,7 +101,7 @@ impl CleanItem {
         Self { outcome, ..self }
     }
 
-    /// The same thing, after it was tried to remove it.
+    /// Returns the item with the result of its removal.
     pub(super) fn with_removal_result<T, E: ToString>(self, removed: Result<T, E>) -> Self {
         let outcome = match removed {
             Ok(_) => CleanOutcome::Removed,
@@ -110,7 +110,7 @@ impl CleanItem {
         self.with_outcome(outcome)
     }
 
-    /// Whether it is something on disk.
+    /// Returns true if the item is on disk.
     pub(super) fn is_stored(&self) -> bool {
         self.kind != CleanItemKind::RunningSweep
     }
@@ -119,12 +119,12 @@ impl CleanItem {
         matches!(self.outcome, CleanOutcome::NotRemoved(_))
     }
 
-    /// What it is, and whether it goes; its size may change.
+    /// Returns name and outcome, without the size, which may change.
     pub(super) fn name_and_outcome(&self) -> (&str, &CleanOutcome) {
         (&self.name, &self.outcome)
     }
 
-    /// The item on a line.
+    /// Formats the item as one line.
     fn render_line(&self) -> String {
         let what = match self.kind {
             CleanItemKind::Worktree => "worktree",
@@ -184,7 +184,7 @@ pub(super) fn render_lines<'a>(items: impl IntoIterator<Item = &'a CleanItem>) -
     lines
 }
 
-/// Bytes, for people.
+/// Formats a number of bytes for people.
 pub(super) fn format_bytes(bytes: u64) -> String {
     match bytes {
         0..=9_999 => format!("{bytes} B"),

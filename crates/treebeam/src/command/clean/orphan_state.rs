@@ -1,17 +1,17 @@
-//! What has become of a worktree that is not where git looks for it. Reads only.
+//! Determines what happened to a worktree that is not where git looks for it. Reads only.
 
 use std::path::{Path, PathBuf};
 use treebeam_git::{OrphanedWorktree, UserRepo};
 use treebeam_store::RunDir;
 use treebeam_store::removal::RemovedRun;
 
-/// Where it is.
+/// Present place of an orphaned worktree.
 pub(in crate::command) enum OrphanState {
-    /// Nowhere.
+    /// The worktree was deleted.
     Gone,
-    /// Here, in its run: both were moved, perhaps with the whole repository.
+    /// Moved together with its run, perhaps with the whole repository.
     Moved(PathBuf),
-    /// Nobody knows: the folder that its run was in is missing too, and may be on a disk that is.
+    /// Unknown: the folder of its run is missing too, perhaps with its disk.
     Unknown,
 }
 
@@ -28,7 +28,7 @@ impl OrphanState {
     }
 }
 
-/// A missing folder on a disk that is missing too is not gone.
+/// Returns true if the worktree was deleted. A missing folder on a missing disk does not count.
 fn is_gone(orphan: &OrphanedWorktree, repo: &UserRepo) -> bool {
     let Some(run_dir) = orphan.run_dir() else { return false };
     let here = [Some(repo.toplevel.as_path()), repo.common_dir.parent()];
@@ -36,7 +36,8 @@ fn is_gone(orphan: &OrphanedWorktree, repo: &UserRepo) -> bool {
     is_here || run_dir.is_dir() || run_dir.parent().is_some_and(treebeam_store::is_runs_root)
 }
 
-/// Whether it was a worktree of a run that has lost its name: where that was, or where it was before it was moved.
+/// Returns true if the worktree belonged to a removed run: it was in the run's directory, or lies
+/// in its renamed one now.
 pub(super) fn belongs_to_run(
     orphan: &OrphanedWorktree,
     gone: &RemovedRun,

@@ -1,4 +1,4 @@
-//! What `treebeam clean` is going to do: found and said before anything is done. Reads only.
+//! Plans what `treebeam clean` removes, before anything is removed. Reads only.
 
 use super::item::{CleanItem, CleanItemKind, CleanOutcome};
 use super::orphan_state::{OrphanState, belongs_to_run};
@@ -20,38 +20,38 @@ use treebeam_store::lease::{self, RunPresence};
 use treebeam_store::removal::{self, RemovedRun};
 use treebeam_store::{OwnerLocation, RunDir, StoreError};
 
-/// How long a lock without an owner is waited for.
+/// Maximum wait for a lock without an owner.
 const MAX_ORPHANED_LOCK_WAIT: Duration = Duration::from_secs(3);
-/// How often it is looked at meanwhile.
+/// Interval between checks of that lock.
 const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Something to do, and what will be gone then.
+/// An action, and the items that it removes.
 pub(super) struct CleanTask {
     pub(super) action: CleanAction,
     pub(super) items: Vec<CleanItem>,
 }
 
 pub(super) enum CleanAction {
-    /// What a run that stays has left behind, and what of it was asked for.
+    /// Remove leftovers of a run that stays: overdue ones, and these requested ones.
     Leftovers(RunDir, Vec<Leftover>),
-    /// A whole run.
+    /// Remove a whole run.
     Whole(RunDir),
-    /// What is left of a whole run.
+    /// Remove the rest of a removed run.
     Gone(RemovedRun),
-    /// What git knows of a worktree that is gone.
+    /// Remove git's entry of a worktree that is gone.
     Orphan(OrphanedWorktree),
-    /// What never became a run.
+    /// Remove the directory of a run that was never completed.
     Unborn(PathBuf),
-    /// Refs of a run that has no directory, that of its journal included where it is there.
+    /// Remove refs of a run without a directory, its journal ref included.
     Refs(RunId, Vec<CodePlace>),
 }
 
 #[derive(Default)]
 pub(super) struct CleanPlan {
     pub(super) parts: Vec<CleanTask>,
-    /// What stays where it is.
+    /// Items that stay.
     pub(super) staying: Vec<CleanItem>,
-    /// How much of it goes only because the user asks for it.
+    /// Number of items that go only because the user requests it.
     pub(super) on_request: usize,
 }
 
@@ -113,7 +113,7 @@ impl CleanPlan {
         self.add_leftovers(run, &opened.state, home, args)
     }
 
-    /// One run among others: what is wrong with it keeps nobody from cleaning up after the others.
+    /// Adds one of several runs: an error in it does not prevent the cleaning of the others.
     fn add_listed_run(
         &mut self,
         run: &RunDir,
@@ -143,7 +143,7 @@ impl CleanPlan {
         self.add_leftovers(run, &opened.state, home, args)
     }
 
-    /// What a run that stays has left behind, and what is asked for.
+    /// Adds the overdue and the requested leftovers of a run that stays.
     fn add_leftovers(
         &mut self,
         run: &RunDir,
@@ -240,14 +240,14 @@ impl CleanPlan {
         Ok(())
     }
 
-    /// Refs that somebody else put below the run's own name.
+    /// Keeps refs below the run's own name that no run makes.
     fn keep_foreign(&mut self, id: &RunId, names: Vec<String>) {
         let why = || CleanOutcome::Kept("no run makes a ref of this name".to_owned());
         let item = |name| CleanItem::new(Some(id), CleanItemKind::Ref, name).with_outcome(why());
         self.staying.extend(names.into_iter().map(item));
     }
 
-    /// What is left of a run without a directory.
+    /// Adds what is left of a run without a directory.
     fn add_missing_run(
         &mut self,
         run: &RunDir,
@@ -289,7 +289,7 @@ impl CleanPlan {
         Ok(())
     }
 
-    /// What no run owns: all of it, or that of one name.
+    /// Adds what belongs to no run: all of it, or that of one name.
     fn add_unowned(&mut self, home: &RepoHome, only: Option<&RunId>) -> Result<(), CommandFailure> {
         self.add_unnamed_runs(&home.runs_root, only)?;
         let gone: Vec<_> = removal::list_removed_runs(&home.runs_root)?;
@@ -308,13 +308,13 @@ impl CleanPlan {
         Ok(())
     }
 
-    /// What git knows of a worktree that is not where it was.
+    /// Adds git's entry of a worktree that is not where it was.
     fn add_orphan(&mut self, orphan: OrphanedWorktree, home: &RepoHome) {
         let path = orphan.worktree.display().to_string();
         let item = CleanItem::new(Some(&orphan.run), CleanItemKind::GitEntry, &*path);
         let why = match OrphanState::find(&orphan, &home.repo, &home.runs_root) {
             OrphanState::Gone => return self.push(CleanAction::Orphan(orphan), vec![item]),
-            // With its worktree goes what git knows of it.
+            // The entry is removed together with its worktree.
             OrphanState::Moved(_) if self.has_planned_worktree(&orphan) => return,
             OrphanState::Moved(now) => {
                 let typed = resume_command::shell_word(&now.to_string_lossy());
@@ -330,7 +330,7 @@ impl CleanPlan {
         self.staying.push(item.with_outcome(CleanOutcome::Kept(why)));
     }
 
-    /// Whether the worktree that was moved is to go, because it was asked for or is overdue.
+    /// Returns true if the moved worktree is to be removed too, on request or as overdue.
     fn has_planned_worktree(&self, orphan: &OrphanedWorktree) -> bool {
         let leftover = Leftover { place: orphan.place, kind: LeftoverKind::Worktree };
         let worktree = CleanItem::from_leftover(&orphan.run, leftover);
@@ -366,7 +366,8 @@ impl CleanPlan {
     }
 }
 
-/// Refuses a run that somebody runs, before anybody is asked anything. The lease says it again.
+/// Refuses a run that a process holds, before asking the user anything. The lease is checked again
+/// later.
 fn must_have_no_runner(run: &RunDir, args: &CleanArgs) -> Result<(), CommandFailure> {
     let holder = if args.dry_run { None } else { find_lasting_runner(run) };
     let Some(holder) = holder else { return Ok(()) };
@@ -374,7 +375,8 @@ fn must_have_no_runner(run: &RunDir, args: &CleanArgs) -> Result<(), CommandFail
     Err(StoreError::Locked { path, holder, owner }.into())
 }
 
-/// Who runs the run. A lock without an owner is waited for: a child of a process that was just killed may still hold it.
+/// Returns the process that holds the run. A lock without an owner is waited for: a child of a
+/// process that was just killed may still hold it.
 fn find_lasting_runner(run: &RunDir) -> Option<String> {
     let begun = Instant::now();
     loop {
@@ -392,14 +394,14 @@ fn new_unfinished_item(run: Option<&RunId>, path: &Path) -> CleanItem {
     CleanItem::new(run, CleanItemKind::Unfinished, path.display().to_string()).with_bytes(bytes)
 }
 
-/// What the flags ask for.
+/// Returns the leftovers that the flags request.
 fn requested_leftovers(run: &RunDir, facts: &Facts, args: &CleanArgs) -> Vec<Leftover> {
     let kinds = [(args.worktrees, LeftoverKind::Worktree), (args.refs, LeftoverKind::Branch)];
     let kinds = kinds.into_iter().filter(|(asked, _)| *asked);
     kinds.flat_map(|(_, kind)| removable_leftovers(run, facts, kind)).collect()
 }
 
-/// What can be asked for of a run that lies here.
+/// Returns the leftovers of a kind that can be removed from a run on request.
 pub(super) fn removable_leftovers(
     run: &RunDir,
     facts: &Facts,
@@ -411,7 +413,7 @@ pub(super) fn removable_leftovers(
     })
 }
 
-/// The worktrees that lie in a run's directory, whatever its record says.
+/// Returns the worktrees in a run's directory, whatever its record says.
 fn worktrees_on_disk(run: &RunDir) -> Vec<CodePlace> {
     let names = |folder: &str| {
         let entries = std::fs::read_dir(run.root().join(folder)).into_iter().flatten();

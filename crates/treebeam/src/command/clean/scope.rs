@@ -1,4 +1,4 @@
-//! Which runs `treebeam clean` is about, and where they lie.
+//! Resolves the runs that `treebeam clean` acts on, and their places.
 
 use crate::cli::CleanArgs;
 use crate::config::Config;
@@ -8,7 +8,7 @@ use std::path::Path;
 use treebeam_core::id::RunId;
 use treebeam_store::{ForcePolicy, RunClaim, RunDir};
 
-/// Where runs lie, and how they may be taken.
+/// Runs to clean, their repository, and how their leases are claimed.
 pub(super) struct CleanScope {
     pub(super) home: Option<RepoHome>,
     pub(super) target: CleanTarget,
@@ -18,9 +18,9 @@ pub(super) struct CleanScope {
 pub(super) enum CleanTarget {
     /// All runs of the repository.
     All,
-    /// One, whose directory is there.
+    /// One run, whose directory exists.
     Run(RunDir, RunId),
-    /// One that has no directory.
+    /// One run without a directory.
     Missing(RunDir, RunId),
 }
 
@@ -48,7 +48,7 @@ impl CleanScope {
     }
 }
 
-/// A run by its path; it lies in a repository, or was put away.
+/// Finds a run by its path, in a repository or archived.
 fn locate_by_path(
     here: &Path,
     path: &str,
@@ -60,7 +60,7 @@ fn locate_by_path(
     Ok((home, CleanTarget::from_run(run, id)))
 }
 
-/// The repository whose runs lie in this folder.
+/// Returns the repository whose runs lie in this folder.
 fn find_home(runs_root: &Path) -> Option<RepoHome> {
     let repo = treebeam_git::open_repo(runs_root).ok()?;
     let config = Config::load(&repo.toplevel, None).ok()?;

@@ -1,4 +1,6 @@
-//! Whether somebody has worked in a worktree, or on a branch, that is to go: a user may open one to look at a result, and stay.
+//! Detects a user's own work in a worktree or on a branch to be removed.
+//!
+//! A user may open one to look at a result, and stay.
 
 use crate::cli::CleanArgs;
 use crate::failure::CommandFailure;
@@ -13,18 +15,19 @@ use treebeam_store::RunDir;
 pub(super) struct UserWorkGuard<'a> {
     repo: &'a GitRepo,
     run: &'a RunDir,
-    /// What the run has made there itself.
+    /// Work of the run itself.
     own: RunOwnWork,
-    /// Its branches, and where they are.
+    /// Branches of the run, with their commits.
     refs: Vec<(String, Commit)>,
-    /// Those of nodes that are at commits it knows nothing of; none where its record cannot be read.
+    /// Nodes whose branches are at commits unknown to the record; empty where the record cannot be
+    /// read.
     moved: Vec<CodePlace>,
-    /// Where this program was started.
+    /// Current folder of this process.
     here: Option<PathBuf>,
     policy: UserWorkPolicy,
 }
 
-/// Whether work that would be lost matters.
+/// Tells if work that would be lost is kept.
 enum UserWorkPolicy {
     Keep,
     Discard,
@@ -42,7 +45,8 @@ impl<'a> UserWorkGuard<'a> {
         Ok(worked)
     }
 
-    /// The same for a run whose record may be unreadable: what its refs name is its own.
+    /// Creates a check for a run whose record may be unreadable: commits of its refs count as its
+    /// own.
     pub(super) fn without_facts(
         repo: &'a GitRepo,
         run: &'a RunDir,
@@ -66,7 +70,7 @@ impl<'a> UserWorkGuard<'a> {
         });
         let known: BTreeSet<Commit> = nodes.chain(work).collect();
         let moved = self.refs.iter().filter(|(_, commit)| !known.contains(commit));
-        // A candidate's may be ahead of the record, where its run was killed.
+        // A candidate's branch may be ahead of the record, where its run was killed.
         let of_node = |place: &CodePlace| matches!(place, CodePlace::Node(_));
         let place = |(name, _): &(String, Commit)| name.rsplit('/').next()?.parse().ok();
         self.moved = moved.filter_map(place).filter(of_node).collect();
@@ -74,7 +78,7 @@ impl<'a> UserWorkGuard<'a> {
         self.own.inputs.clone_from(&facts.settings.measure.inputs);
     }
 
-    /// Why this should not simply be removed, if there is a reason.
+    /// Returns the reason to keep a leftover, if there is one.
     pub(super) fn keep_reason(&self, leftover: Leftover) -> Option<String> {
         match leftover.kind {
             LeftoverKind::Worktree => self.keep_worktree_reason(leftover),

@@ -1,5 +1,7 @@
-//! The repository of the demo: its files, and the folder that they are put into. What is there is never overwritten. The
-//! folder gets its name when all is in it, so that whatever cuts this off leaves no half of it.
+//! Creates the repository of the demo: its files, and their folder.
+//!
+//! Existing files are never overwritten. The folder gets its name when it is complete, so that an
+//! interruption leaves no half of it.
 
 use super::DEMO_RUN_NAME;
 use crate::failure::CommandFailure;
@@ -27,10 +29,10 @@ const DEMO_FILES: [(&str, &str); 6] = [
     file!("test_forecast.py"),
 ];
 const DEMO_CONFIG: (&str, &str) = file!("treebeam.toml");
-/// The folder where none is named.
+/// Default name of the folder.
 const DEFAULT_DEMO_FOLDER: &str = "treebeam-demo";
 
-/// A repository that can be searched.
+/// A demo repository at its path.
 pub(super) struct DemoRepo {
     pub(super) path: PathBuf,
 }
@@ -41,12 +43,12 @@ impl DemoRepo {
         Self { path }
     }
 
-    /// What goes on with it.
+    /// Returns the command that continues the demo.
     pub(super) fn resume_command(&self) -> String {
         format!("treebeam demo {}", resume_command::shell_word(&self.path.to_string_lossy()))
     }
 
-    /// How the program is called for what lies in it.
+    /// Returns the treebeam call for this repository.
     pub(super) fn program_name(&self) -> String {
         resume_command::treebeam_command_for(&self.path)
     }
@@ -55,7 +57,7 @@ impl DemoRepo {
         self.path.symlink_metadata().is_ok()
     }
 
-    /// Whether this is a demo of this version, which the user has left as it is.
+    /// Returns true if this is a demo of this version with an unchanged configuration.
     fn is_demo(&self) -> bool {
         let (name, text) = DEMO_CONFIG;
         let config = fs::read_to_string(self.path.join(name));
@@ -70,7 +72,7 @@ impl DemoRepo {
     }
 }
 
-/// The repository in the folder that is named, or in one that is not there yet.
+/// Creates or finds the repository in the named folder, or creates one in a new folder.
 pub(super) fn prepare_demo_repo(
     here: &Path,
     named: Option<&Path>,
@@ -92,7 +94,7 @@ pub(super) fn prepare_demo_repo(
     Ok(example)
 }
 
-/// The first folder that is not there yet; on the way, a word on demos that were cut off.
+/// Returns the first free folder name, and prints a note on interrupted demos before it.
 fn find_free_folder(here: &Path) -> DemoRepo {
     let mut example = DemoRepo::new(here, Path::new(DEFAULT_DEMO_FOLDER));
     let mut number = 2;
@@ -132,7 +134,7 @@ fn create_demo_repo(example: &DemoRepo) -> Result<(), CommandFailure> {
         fs::rename(&unnamed, &example.path).map_err(|error| cannot_make(&example.path, &error))
     });
     if made.is_err() {
-        // That it could not be made is what the user has to know.
+        // The error in `made` is the one to report.
         drop(fs::remove_dir_all(&unnamed));
     }
     made
@@ -151,7 +153,7 @@ fn write_demo_files(folder: &Path) -> Result<(), CommandFailure> {
     Ok(())
 }
 
-/// Who and when are the same everywhere, and so is the commit.
+/// Returns the first commit; identity and time are constant, and so is its id.
 fn first_commit() -> FirstCommit {
     FirstCommit {
         identity: GitIdentity {

@@ -1,4 +1,4 @@
-//! The days that the search never saw: root and best are judged on them once, when it is over. Decides nothing.
+//! Evaluates root and best node once on days that the search never used. Decides nothing.
 
 use crate::command::report::HoldoutComparison;
 use crate::failure::CommandFailure;
@@ -18,16 +18,16 @@ use treebeam_store::{RunDir, RunFiles};
 use treebeam_view::holdout::{remaining_gain, render_holdout_table};
 
 const PYTHON_PROGRAM: &str = "python3";
-/// Succeeds with a Python that the example runs with.
+/// Python script that succeeds with a version that the example supports.
 const PYTHON_VERSION_CHECK: &str = "import sys; sys.exit(sys.version_info < (3, 8))";
-/// The judge takes a second.
+/// Maximum time of the judge, which usually takes a second.
 const JUDGE_DEADLINE: Duration = Duration::from_mins(5);
-/// The judge writes some rows.
+/// Maximum size of the judge's results, which have a few rows.
 const MAX_RESULTS_BYTES: u64 = 1 << 20;
-/// Where the results are put, in the example's folder.
+/// Names of the results files in the example's folder.
 const RESULTS_FILES: [&str; 2] = ["holdout-root.csv", "holdout-best.csv"];
 
-/// Refuses to begin without the language that the example is written in.
+/// Refuses to start without a suitable Python.
 pub(super) fn must_have_python(here: &Path) -> Result<(), CommandFailure> {
     if !here.is_dir() {
         let what = format!("there is no folder `{}`", here.display());
@@ -47,7 +47,7 @@ fn python_command(folder: &Path) -> ChildProgram {
     ChildProgram::new(Path::new(PYTHON_PROGRAM), folder).envs(variables).deadline(JUDGE_DEADLINE)
 }
 
-/// Judges root and best, and keeps the results with the run: its reports show them whenever they are written.
+/// Judges root and best node, and keeps the results with the run for its reports.
 pub(super) fn judge_holdout(
     folder: &Path,
     run: &RunDir,
@@ -67,7 +67,7 @@ pub(super) fn judge_holdout(
     HoldoutComparison::load(run, facts)?.ok_or_else(lost)
 }
 
-/// For programs.
+/// Renders the comparison as JSON.
 pub(super) fn render_holdout_json(judged: &HoldoutComparison) -> Value {
     let [root, best] = RESULTS_FILES;
     json!({
@@ -78,7 +78,7 @@ pub(super) fn render_holdout_json(judged: &HoldoutComparison) -> Value {
     })
 }
 
-/// For people.
+/// Renders the comparison as text.
 pub(super) fn render_holdout_text(
     judged: &HoldoutComparison,
     program: &str,

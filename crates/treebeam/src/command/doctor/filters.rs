@@ -1,10 +1,12 @@
-//! What `treebeam doctor` finds out about git filters. None is ever run, so that files which pass one are in a run's worktrees
-//! what they are in the commit: of LFS a pointer, of others whatever their filter makes of a file that is added.
+//! Doctor checks of git filters.
+//!
+//! Filters are never run, so that filtered files are in a run's worktrees as in the commit: of LFS
+//! a pointer, of others the output of their clean filter.
 
 use super::{CommandFailure, DoctorCheck};
 use treebeam_git::UserRepo;
 
-/// The filter of large-file storage.
+/// Name of the large-file storage filter.
 const LFS_FILTER: &str = "lfs";
 
 pub(super) fn check_filters(repo: &UserRepo) -> Result<Vec<DoctorCheck>, CommandFailure> {

@@ -1,5 +1,6 @@
-//! What `treebeam doctor` finds of other runs: those that cannot be read, what they could not remove, and worktrees that are not
-//! where git looks for them. It is only told.
+//! Doctor checks of other runs: unreadable runs, failed removals, and misplaced worktrees.
+//!
+//! Misplaced worktrees are not where git looks for them. Everything is only reported.
 
 use super::DoctorCheck;
 use crate::command::clean::orphan_state::OrphanState;
@@ -47,7 +48,7 @@ fn check_run(runs_root: &Path, id: &RunId) -> Option<DoctorCheck> {
     (count > 0).then(|| DoctorCheck::warning(LEFTOVERS_SUBJECT, says, todo))
 }
 
-/// Messages that a run did not act upon. What is in them is not read.
+/// Reports messages that a run refused, without reading them.
 fn check_refused_messages(run: &RunDir, id: &RunId) -> Option<DoctorCheck> {
     let count = inbox::count_refused(run);
     let messages = if count == 1 { "1 message".to_owned() } else { format!("{count} messages") };
@@ -56,7 +57,7 @@ fn check_refused_messages(run: &RunDir, id: &RunId) -> Option<DoctorCheck> {
     (count > 0).then(|| DoctorCheck::warning(LEFTOVERS_SUBJECT, says, todo))
 }
 
-/// Worktrees that are not where git looks for them.
+/// Reports worktrees that are not where git looks for them.
 fn check_orphans(repo: &UserRepo, runs_root: &Path) -> Vec<DoctorCheck> {
     let (mut gone, mut moved, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
     let mut now = Vec::new();
@@ -94,7 +95,7 @@ fn describe_orphans(orphans: &[OrphanedWorktree], knows: &str, which: &str) -> O
     Some(format!("{knows} {worktrees} {which}, `{run} {place}` first"))
 }
 
-/// The command that tells git where worktrees are now.
+/// Renders the command that tells git the new places of worktrees.
 fn render_repair_hint(repo: &UserRepo, runs_root: &Path, now: &[PathBuf]) -> String {
     let runs = runs_root.strip_prefix(&repo.toplevel).unwrap_or(runs_root);
     let runs = resume_command::shell_word(&runs.to_string_lossy());

@@ -1,5 +1,4 @@
-//! What `treebeam doctor` finds out about `protect`: how much of the user's it keeps from candidates, and which of its globs
-//! match nothing.
+//! Doctor checks of `protect`: the number of protected files, and globs that match nothing.
 
 use super::{CommandFailure, DoctorCheck};
 use crate::config::Config;
@@ -26,7 +25,7 @@ pub(super) fn check_protect(
     Ok(checks)
 }
 
-/// How much of the user's is protected from candidates.
+/// Reports how many of the user's files are protected from candidates.
 fn check_protected_count(
     settings: &FixedSettings,
     tracked: &[String],
@@ -63,7 +62,7 @@ fn parse_globs(globs: &[String]) -> Result<ProtectedPaths, CommandFailure> {
     ProtectedPaths::new(globs).map_err(|error| CommandFailure::usage(error.to_string()))
 }
 
-/// Whether a glob matches a tracked file, or a file of an input.
+/// Returns true if a glob matches a tracked file, or a file of an input.
 fn glob_matches_any(
     glob: &str,
     tracked: &[String],
@@ -81,7 +80,8 @@ fn glob_matches_any(
     Ok(!inputs.is_empty()?)
 }
 
-/// A glob that matches nothing is most often a path that was moved, or a folder without `/**`.
+/// Warns about a glob that matches nothing: most often a path that was moved, or a folder without
+/// `/**`.
 fn warn_idle_glob(glob: &str, tracked: &[String]) -> DoctorCheck {
     let shown: String = glob.chars().flat_map(char::escape_debug).collect();
     let says = format!("`{shown}` matches no tracked file, and none of `inputs`");

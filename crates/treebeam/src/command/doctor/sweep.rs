@@ -1,4 +1,4 @@
-//! What `treebeam doctor` finds out about the commands that measure a code state, without running them.
+//! Doctor checks of the commands that measure a code state, without running them.
 
 use super::{CommandFailure, DoctorCheck};
 use crate::command::run_start;
@@ -7,7 +7,7 @@ use treebeam_core::measure::{CommandLine, MeasureSettings, WorktreePath};
 use treebeam_core::policy::FixedSettings;
 use treebeam_git::UserRepo;
 
-/// What the shell itself does, or what begins a line of more than a program and its arguments.
+/// Shell built-ins and keywords at the beginning of a line that is no plain call of a program.
 const SHELL_WORDS: [&str; 14] = [
     "cd", "export", "set", "exec", "eval", "source", "test", "if", "for", "while", "case",
     "ulimit", "umask", "trap",
@@ -44,7 +44,7 @@ pub(super) fn check_sweep(repo: &UserRepo, settings: &FixedSettings) -> Vec<Doct
     checks
 }
 
-/// Whether the program of a command is there.
+/// Checks that the program of a command exists.
 fn check_command_program(
     repo: &UserRepo,
     (subject, key): (&'static str, &str),
@@ -64,7 +64,7 @@ fn check_command_program(
     DoctorCheck::problem(subject, &CommandFailure::environment(what).with_hint(todo))
 }
 
-/// The program that a command begins with, where that can be told.
+/// Returns the program that a command begins with, where that can be determined.
 fn find_program_name(command: &CommandLine) -> Option<String> {
     let line = match command {
         CommandLine::Program(parts) => return parts.first().cloned(),
@@ -76,7 +76,7 @@ fn find_program_name(command: &CommandLine) -> Option<String> {
     is_program.then(|| word.to_owned())
 }
 
-/// Results of the root that are there already, or should be.
+/// Checks the existing results of the root, if `baseline_csv` is set.
 fn check_baseline(repo: &UserRepo, settings: &FixedSettings) -> Option<DoctorCheck> {
     let file = settings.measure.baseline_csv.as_ref()?;
     Some(match run_start::must_have_readable_baseline(&repo.toplevel, settings) {
@@ -88,7 +88,8 @@ fn check_baseline(repo: &UserRepo, settings: &FixedSettings) -> Option<DoctorChe
     })
 }
 
-/// What git tracks is in every worktree, and nothing can be linked in its place: every sweep would fail.
+/// Warns about an input that git tracks. It is in every worktree, and nothing can be linked in its
+/// place: every sweep would fail.
 fn check_tracked_input(repo: &UserRepo, measure: &MeasureSettings) -> Option<DoctorCheck> {
     let tracked = repo.tracked_paths().unwrap_or_default();
     let (input, file) = measure.inputs.iter().find_map(|input| {

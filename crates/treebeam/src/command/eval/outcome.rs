@@ -1,4 +1,4 @@
-//! What came of the ideas of an eval, as a table and as a document: scored again from the artifacts, which are what counts.
+//! Shows the outcome of an eval run as table and JSON, scored again from the artifacts.
 
 use super::super::OutputFormat;
 use super::super::resume::{self, RunEnding};
@@ -50,7 +50,7 @@ pub(super) fn show_outcome(
     Ok(())
 }
 
-/// One eval on standard output, with where everything of it is.
+/// Prints one eval to standard output, with the paths of its files.
 fn show_eval(facts: &Facts, eval: &Eval, run: &RunDir) -> Result<(), CommandFailure> {
     let name = CodePlace::Candidate(eval.id);
     terminal::print_text(&format!("{name}: {}\n", eval.idea.title))?;
@@ -98,7 +98,7 @@ const fn find_failure(eval: &Eval) -> Option<&EvalFailure> {
     }
 }
 
-/// A candidate that was compared.
+/// A candidate with its comparison.
 struct ComparedEval {
     parent: Sweep,
     candidate: Sweep,
@@ -107,7 +107,7 @@ struct ComparedEval {
 }
 
 impl ComparedEval {
-    /// The comparison, if there is one.
+    /// Loads the comparison of an eval, if there is one.
     fn load(facts: &Facts, eval: &Eval, run: &RunDir) -> Result<Option<Self>, CommandFailure> {
         let Stage::Decided(measured, word, _) = &eval.stage else { return Ok(None) };
         let RootBaseline::Measured { results, rows, .. } = &facts.baseline else { return Ok(None) };

@@ -1,5 +1,6 @@
-//! The conversation of `treebeam ideas`: the file that it goes on from, the turn that it forks from, and the file that it goes
-//! to. What is told of it again is not known here.
+//! Reads and writes the conversation files of `treebeam ideas`, and resolves the turn to fork from.
+//!
+//! Which turns go into a prompt is decided elsewhere.
 
 use crate::cli::IdeasArgs;
 use crate::failure::CommandFailure;
@@ -14,19 +15,19 @@ use treebeam_run::standalone_ideas::PriorConversation;
 use treebeam_store::ideas_dir::{self, UserConversationFile};
 use treebeam_store::input;
 
-/// The longest state that is read.
+/// Maximum size of a conversation file.
 const MAX_STATE_BYTES: u64 = 256 << 20;
 const STATE_FILE_HINT: &str =
     "give a file that `--conversation-state-out` wrote, or `conversations/c0003.json` of a run";
 
-/// What is remembered, and where that is to be kept.
+/// The conversation so far, and the file to write it to.
 pub(super) struct IdeasDirConversation {
     pub(super) before: PriorConversation,
     out: Option<PathBuf>,
 }
 
 impl IdeasDirConversation {
-    /// Reads what there is, and looks whether it can be written: before anything is paid for.
+    /// Reads the given state, and checks that the output is writable, before any cost arises.
     pub(super) fn open(
         here: &Path,
         args: &IdeasArgs,
@@ -59,7 +60,7 @@ impl IdeasDirConversation {
         Ok(Self { before, out })
     }
 
-    /// The file that a conversation goes to, if it goes anywhere.
+    /// Returns the conversation file to write, if one is wanted.
     pub(super) fn state_file(
         &self,
         said: Option<&Conversation>,
@@ -69,7 +70,8 @@ impl IdeasDirConversation {
         Ok(Some(UserConversationFile { path: path.clone(), text }))
     }
 
-    /// Nobody was asked: what was read is handed on, unless an earlier call has written more.
+    /// Writes the conversation that was read, without new turns, unless an earlier call has written
+    /// more.
     pub(super) fn write_unchanged(&self) -> Result<(), CommandFailure> {
         let said = self.before.trim_conversation(self.before.conversation.clone());
         if let Some(file) = self.state_file(said.as_ref())? {
@@ -79,7 +81,8 @@ impl IdeasDirConversation {
     }
 }
 
-/// A file that can be written, whole: whoever finishes what is begun may be called elsewhere.
+/// Returns the absolute path of a writable file: an interrupted call may be completed from another
+/// folder.
 fn writable_path(here: &Path, named: &Path) -> Result<PathBuf, CommandFailure> {
     let path = std::path::absolute(here.join(named))?;
     if path.to_str().is_none() {

@@ -1,4 +1,4 @@
-//! The ideas that are there when `treebeam ideas` is called: in its folder, in the context folders, in the repository's runs.
+//! Loads the existing ideas for `treebeam ideas`: of its folder, context folders, and runs.
 
 use crate::cli::IdeasArgs;
 use crate::failure::CommandFailure;
@@ -11,14 +11,14 @@ use treebeam_core::policy::ContextStrategy;
 use treebeam_run::standalone_ideas::ExistingIdea;
 use treebeam_store::ideas_dir::IdeasDir;
 
-/// The most ideas of runs that are told, the newest.
+/// Maximum number of ideas from runs, the newest.
 const MAX_RUN_IDEAS: usize = 600;
 
-/// What is there.
+/// Ideas that exist before the call.
 pub(super) struct ExistingIdeas {
-    /// In the folder itself, in the order of their names.
+    /// Ideas in the folder itself, in the order of their names.
     pub(super) own: Vec<IdeaFile>,
-    /// Elsewhere, what is told first.
+    /// Ideas from elsewhere, in the order of the prompt.
     pub(super) context: Vec<ExistingIdea>,
 }
 
@@ -46,14 +46,14 @@ impl ExistingIdeas {
         Ok(Self { own, context })
     }
 
-    /// All of them, those of the folder last.
+    /// Returns all ideas, those of the folder last.
     pub(super) fn known_ideas(&self) -> Vec<ExistingIdea> {
         let own = self.own.iter();
         let own = own.map(|file| ExistingIdea { name: file.name.clone(), text: file.text.clone() });
         self.context.iter().cloned().chain(own).collect()
     }
 
-    /// The number of the next file.
+    /// Returns the number of the next file.
     pub(super) fn next_number(&self) -> u32 {
         let number = |file: &IdeaFile| {
             file.name.split_once('_').and_then(|(number, _)| number.parse::<u32>().ok())
@@ -63,7 +63,7 @@ impl ExistingIdeas {
     }
 }
 
-/// A prompt has no absolute path: the folder's own name will do.
+/// Returns the last part of a folder's path: a prompt has no absolute path.
 fn folder_name(folder: &Path) -> String {
     let name = folder.components().next_back().map(|part| part.as_os_str().to_string_lossy());
     name.map_or_else(|| "context".to_owned(), Cow::into_owned)
@@ -73,14 +73,14 @@ fn portable_name(folder: &str, name: &str) -> String {
     format!("{folder}/{name}")
 }
 
-/// The newest ideas of the repository's runs, the newest last.
+/// Loads the newest ideas of the repository's runs, the newest last.
 fn load_run_ideas(home: &RepoHome) -> Result<Vec<ExistingIdea>, CommandFailure> {
     let mut found: Vec<ExistingIdea> = Vec::new();
     for run in treebeam_store::list_runs(&home.runs_root)?.iter().rev() {
         let nodes = home.run_dir(run).root().join("node_ideas");
         for node in list_folders(&nodes).iter().rev() {
             let Some(name) = node.file_name().map(|name| name.to_string_lossy()) else { continue };
-            // What is in a run that somebody has changed by hand is not worth a failure.
+            // Errors are ignored: a run changed by hand must not fail this command.
             let files = user_ideas::load_idea_folder(node, node).unwrap_or_default();
             let ideas =
                 files.into_iter().rev().filter(|file| file.name.strip_suffix(".md").is_some());

@@ -1,4 +1,4 @@
-//! What `treebeam ideas` did, in words and as a document.
+//! Renders the outcome of `treebeam ideas` as text and JSON.
 
 use super::super::OutputFormat;
 use super::existing_ideas::ExistingIdeas;
@@ -30,7 +30,7 @@ impl IdeasDirOutcome {
         Self { folder: dir.folder().to_owned(), generated, aside, brought: None }
     }
 
-    /// The same after what was finished first.
+    /// Merges the outcome of an earlier, completed call into this one.
     pub(super) fn with_earlier(mut self, begun: Option<Self>) -> Self {
         if let Some(begun) = begun {
             self.generated.splice(0..0, begun.generated);
@@ -62,7 +62,7 @@ impl IdeasDirOutcome {
         Ok(CommandExit::Done)
     }
 
-    /// The names of those that were there and stay.
+    /// Returns name and text of the ideas that existed and stay.
     fn kept_ideas<'a>(
         &'a self,
         there: &'a ExistingIdeas,
@@ -137,7 +137,7 @@ impl IdeasDirOutcome {
     }
 }
 
-/// The conversation after what was said, and what was said.
+/// Renders the new turns of the conversation.
 fn render_turns_json(brought: &StandaloneIdeas) -> Option<Value> {
     let said = brought.conversation.as_ref()?;
     let turn = |turn: &LoggedTurn| {

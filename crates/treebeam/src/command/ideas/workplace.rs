@@ -1,5 +1,6 @@
-//! Where an agent works that is a program: a checkout of its own, which goes when it has answered. Whatever it changes there
-//! is gone with it; the user's own checkout is not touched.
+//! Creates a temporary checkout for an agent that is a program; it is removed after the answer.
+//!
+//! Changes in it are lost; the user's own checkout is not touched.
 
 use crate::config::agents::AgentConfigKind;
 use crate::failure::CommandFailure;
@@ -15,13 +16,13 @@ use treebeam_run::port::Repo as _;
 use treebeam_store::RunDir;
 use treebeam_store::ideas_dir::IdeasDir;
 
-/// What git knows the checkout by, as if it were a run's.
+/// Run name of the checkout in git's worktree names.
 const WORKPLACE_RUN_NAME: &str = "treebeam-ideas";
 const WORKPLACE_PLACE: CodePlace = CodePlace::Node(NodeId::ROOT);
 
 pub(super) struct AgentWorkplace {
     pub(super) repo: GitRepo,
-    /// Where programs are started.
+    /// Working folder of programs.
     pub(super) folder: PathBuf,
     above: PathBuf,
     checkout: WorkplaceCheckout,
@@ -30,12 +31,12 @@ pub(super) struct AgentWorkplace {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum WorkplaceCheckout {
     Made,
-    /// A model sees no files.
+    /// No checkout: a model sees no files.
     NotNeeded,
 }
 
 impl AgentWorkplace {
-    /// Makes it, in place of one that somebody who was killed has left.
+    /// Creates the checkout, replacing one that a killed process has left.
     pub(super) fn create(
         home: &RepoHome,
         dir: &IdeasDir,
@@ -54,7 +55,7 @@ impl AgentWorkplace {
         Ok(Self { repo, folder, above, checkout: WorkplaceCheckout::Made })
     }
 
-    /// Removes it. What cannot be removed now is, the next time.
+    /// Removes the checkout. If that fails, the next call removes it.
     pub(super) fn remove(&self) {
         let left = Leftover { place: WORKPLACE_PLACE, kind: LeftoverKind::Worktree };
         if self.checkout == WorkplaceCheckout::Made
@@ -69,7 +70,7 @@ impl AgentWorkplace {
     }
 }
 
-/// Removes a folder of which only empty folders are left.
+/// Removes a folder that contains only empty folders.
 fn remove_empty_folders(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         drop(fs::remove_dir(entry.path()));

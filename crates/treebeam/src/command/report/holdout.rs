@@ -1,4 +1,4 @@
-//! The best node against the root on results that the search never saw, as far as they were judged there. Decides nothing.
+//! Compares the best node with the root on held-out results, if they exist. Decides nothing.
 
 use crate::failure::CommandFailure;
 use treebeam_core::facts::Facts;
@@ -9,14 +9,14 @@ use treebeam_score::sweep_csv::Sweep;
 use treebeam_store::RunDir;
 use treebeam_store::input;
 
-/// Root and best, on what the search saw and on what it did not.
+/// Comparisons of root and best node, on seen and on held-out results.
 pub(in crate::command) struct HoldoutComparison {
     pub(in crate::command) seen: ComparisonDetails,
     pub(in crate::command) unseen: ComparisonDetails,
 }
 
 impl HoldoutComparison {
-    /// What is kept with a run; none where its best node was never judged.
+    /// Loads the held-out results of a run; `None` if its best node has none.
     pub(in crate::command) fn load(
         run: &RunDir,
         facts: &Facts,
@@ -37,7 +37,7 @@ fn has_run_file(run: &RunDir, file: &RunPath) -> bool {
     run.root().join(file.as_str()).is_file()
 }
 
-/// The second against the first.
+/// Compares the second results with the first.
 fn compare_results(
     run: &RunDir,
     facts: &Facts,

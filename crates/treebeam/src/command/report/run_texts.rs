@@ -1,5 +1,6 @@
-//! What `report.html` shows of a run's files: results, compared once more, and texts as far as they fit in. Whatever cannot be
-//! read is not shown; finding that out is the business of `treebeam validate`.
+//! Loads the results and texts of a run's files for `report.html`, within size limits.
+//!
+//! Unreadable files are not shown; `treebeam validate` reports them.
 
 use std::collections::BTreeMap;
 use treebeam_core::evidence::Artifact;
@@ -13,20 +14,20 @@ use treebeam_score::sweep_csv::Sweep;
 use treebeam_store::RunFiles;
 use treebeam_view::html::{DocumentKind, PageMaterial, RunDocument, SweepComparison, shown_bytes};
 
-/// The longest text that is shown in the page.
+/// Maximum size of a text in the page.
 const MAX_TEXT_BYTES: usize = 48 << 10;
-/// How much the texts of one eval take at most.
+/// Maximum size of the texts of one eval.
 const MAX_EVAL_TEXT_BYTES: usize = 192 << 10;
-/// How much the texts of all evals take at most.
+/// Maximum size of the texts of all evals.
 const MAX_RUN_TEXT_BYTES: usize = 5 << 20;
 
-/// The files of a run, read as they are asked for.
+/// Files of a run, read on request.
 pub(in crate::command) struct RunTexts<'a> {
     files: &'a RunFiles,
     facts: &'a Facts,
-    /// What candidates are compared with: each is read once.
+    /// Baselines of candidates, each read once.
     baselines: BTreeMap<Sha256, Option<Sweep>>,
-    /// How much the texts of one eval may take.
+    /// Maximum size of the texts of one eval in this page.
     room: usize,
 }
 
@@ -36,12 +37,12 @@ impl<'a> RunTexts<'a> {
         Self { files, facts, baselines: BTreeMap::new(), room }
     }
 
-    /// The same where evals are asked for one by one, and none takes the room of another.
+    /// Creates a loader for pages of single evals, where none shares its space with others.
     pub(in crate::command) const fn for_one_eval(files: &'a RunFiles, facts: &'a Facts) -> Self {
         Self { files, facts, baselines: BTreeMap::new(), room: MAX_EVAL_TEXT_BYTES }
     }
 
-    /// The second of two sweeps against the first.
+    /// Compares the second sweep with the first.
     pub(in crate::command) fn compare_artifacts(
         &mut self,
         first: &Artifact,
@@ -51,7 +52,7 @@ impl<'a> RunTexts<'a> {
         self.compare_with_baseline(Some(first), second.as_ref())
     }
 
-    /// What there is of one eval.
+    /// Loads the results and texts of one eval.
     pub(in crate::command) fn eval_material(&mut self, eval: &Eval) -> PageMaterial {
         let facts = self.facts;
         let root = match &facts.baseline {
@@ -94,7 +95,7 @@ impl<'a> RunTexts<'a> {
         })
     }
 
-    /// What was asked for ideas on a node, and answered.
+    /// Loads the prompts and replies of the idea questions on a node.
     pub(in crate::command) fn node_documents(&self, node: &Node) -> Vec<RunDocument> {
         let turns = node.conversation_turns().into_iter();
         let paths = turns.flat_map(|turn| {
@@ -106,7 +107,8 @@ impl<'a> RunTexts<'a> {
         documents
     }
 
-    /// An eval's texts in the order in which they came about. What matters most to a reader has the room first.
+    /// Loads an eval's texts in the order in which they were written. The most important ones get
+    /// space first.
     pub(in crate::command) fn eval_documents(&self, eval: &Eval) -> Vec<RunDocument> {
         let mut documents = Vec::new();
         for (kind, path) in list_fixed_texts(eval) {
@@ -150,7 +152,7 @@ impl<'a> RunTexts<'a> {
     }
 }
 
-/// The texts that an eval has at most one of, before those of its rounds.
+/// Lists the texts that an eval has at most one of, before those of its rounds.
 fn list_fixed_texts(eval: &Eval) -> Vec<(DocumentKind, RunPath)> {
     let folder = path::attempt_folder(eval.id, eval.candidate_attempt());
     let names = [
@@ -164,7 +166,7 @@ fn list_fixed_texts(eval: &Eval) -> Vec<(DocumentKind, RunPath)> {
     std::iter::once((DocumentKind::Idea, eval.idea.path.clone())).chain(rest).collect()
 }
 
-/// Leaves texts away that do not fit in: ideas and changes have the room first, then reviews and logs.
+/// Drops texts beyond the limit: ideas and diffs get space first, then reviews and logs.
 fn fit_documents(documents: &mut [RunDocument], mut room: usize) {
     let order = [
         DocumentKind::Idea,

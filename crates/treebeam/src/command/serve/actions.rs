@@ -1,4 +1,5 @@
-//! What can be asked for from a page: the same as by the commands `pause`, `unpause`, `stop` and `idea add`, in the same way.
+//! Handles changes requested from a page, as the commands `pause`, `unpause`, `stop` and
+//! `idea add`.
 
 use super::Dashboard;
 use super::form::FormFields;

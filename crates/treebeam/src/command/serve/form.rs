@@ -1,11 +1,11 @@
-//! What a form or an address says, field by field. Nothing of it is believed here.
+//! Parses the fields of a form or a query. Their values are not trusted.
 
 /// Names and values, in their order.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct FormFields(Vec<(String, String)>);
 
 impl FormFields {
-    /// Reads `name=value&name=value`. What is no text is passed over.
+    /// Parses `name=value&name=value`. Fields that are not UTF-8 are skipped.
     pub(super) fn parse(bytes: &[u8]) -> Self {
         let pairs = bytes.split(|byte| *byte == b'&').filter(|pair| !pair.is_empty());
         let read = |pair: &[u8]| {
@@ -16,13 +16,13 @@ impl FormFields {
         Self(pairs.filter_map(read).collect())
     }
 
-    /// The first value of that name.
+    /// Returns the first value of that name.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 }
 
-/// `%41` is a letter, `+` a space.
+/// Decodes `%41` to a letter, `+` to a space.
 fn decode_field(bytes: &[u8]) -> Option<String> {
     let digit = |byte: Option<&u8>| char::from(*byte?).to_digit(16);
     let mut text = Vec::with_capacity(bytes.len());

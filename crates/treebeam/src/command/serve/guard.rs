@@ -1,5 +1,6 @@
-//! Who is let in: a request that calls us by our own name, comes from no other site, and has the token. Decides by what the
-//! request says, and by nothing else.
+//! Admits requests with our own host name, no foreign origin, and the token.
+//!
+//! The decision depends on the request alone.
 
 use super::form::FormFields;
 use std::hint::black_box;
@@ -7,40 +8,41 @@ use std::net::SocketAddr;
 use treebeam_core::id::Sha256;
 use treebeam_web::{HeaderState, WebRequest};
 
-/// How many digits of the folder's digest the cookie's name has.
+/// Digits of the folder's digest in the cookie's name.
 const COOKIE_SCOPE_DIGITS: usize = 16;
 
-/// What a request must have.
+/// Conditions that a request must fulfil.
 pub(super) struct RequestGuard {
-    /// Our names, with the port.
+    /// Our host names, with the port.
     names: Vec<String>,
     token: String,
     cookie: String,
 }
 
-/// How somebody has shown the token.
+/// Place of the token in a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TokenSource {
-    /// In the address: the browser is given a cookie to show from then on.
+    /// In the address: the browser gets a cookie for the following requests.
     InAddress,
     /// In the cookie.
     InCookie,
 }
 
-/// Why somebody is not let in.
+/// Reason for refusing a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GuardRefusal {
-    /// It calls us by another name: another site's name may have been made to lead here.
+    /// Another host name than ours: a foreign name may have been made to resolve to this server.
     Host,
-    /// Another site asks for it.
+    /// The request comes from another site.
     Origin,
-    /// It has no token, or not this one.
+    /// The token is missing or wrong.
     Token,
 }
 
 impl RequestGuard {
-    /// The guard of a server at this address. `scope` is the digest of the folder whose runs it shows: browsers send a
-    /// cookie to every port of a host, so its name tells one server's cookie from another's.
+    /// Creates the guard of a server at this address. `scope` is the digest of the folder whose
+    /// runs it shows: browsers send a cookie to every port of a host, so its name distinguishes the
+    /// cookies of servers.
     pub(super) fn new(at: SocketAddr, token: String, scope: Sha256) -> Self {
         let (port, scope) = (at.port(), scope.to_string());
         let mut names = vec![at.to_string()];
@@ -49,7 +51,7 @@ impl RequestGuard {
             names.extend(loopback.map(|name| format!("{name}:{port}")));
         }
         if port == 80 {
-            // Browsers leave the usual port out.
+            // Browsers omit the default port.
             let short = names.iter().filter_map(|name| name.strip_suffix(":80").map(str::to_owned));
             let short: Vec<_> = short.collect();
             names.extend(short);
@@ -58,7 +60,7 @@ impl RequestGuard {
         Self { names, token, cookie: format!("treebeam_{port}_{scope}") }
     }
 
-    /// Lets a request in, or says why not.
+    /// Admits a request, or returns why not.
     pub(super) fn check_request(&self, request: &WebRequest) -> Result<TokenSource, GuardRefusal> {
         let ours = |name: &str| self.names.iter().any(|own| own.eq_ignore_ascii_case(name));
         let target_is_ours = request.authority.as_deref().is_none_or(ours);
@@ -89,18 +91,19 @@ impl RequestGuard {
         own.any(|(_, value)| constant_time_eq(value.trim(), &self.token))
     }
 
-    /// The cookie that stands for the token: no script sees it, and no other site sends it along.
+    /// Returns the cookie that holds the token: hidden from scripts, and not sent with requests of
+    /// other sites.
     pub(super) fn set_cookie_header(&self) -> String {
         format!("{}={}; Path=/; HttpOnly; SameSite=Strict", self.cookie, self.token)
     }
 
-    /// An address for the user's browser.
+    /// Returns an address with the token for the user's browser.
     pub(super) fn address_with_token(&self, at: SocketAddr, path: &str) -> String {
         format!("http://{at}{path}?token={}", self.token)
     }
 }
 
-/// Whether two texts are the same. It takes as long wherever they differ.
+/// Compares two texts in constant time, wherever they differ.
 fn constant_time_eq(one: &str, other: &str) -> bool {
     let differs = one.bytes().zip(other.bytes()).fold(0, |differs, (a, b)| differs | (a ^ b));
     black_box(differs) == 0 && one.len() == other.len()

@@ -1,5 +1,7 @@
-//! The runs that somebody looks at: each is read once, kept up with its journal, and told to all who listen. Its file is
-//! looked at when a page is asked for, and again and again while anybody listens; then no more.
+//! Keeps the runs that pages show: each is read once, followed by its journal, and sent to
+//! listeners.
+//!
+//! The journal is read when a page is requested, and polled only while there are listeners.
 
 use super::page_changes::PageChanges;
 use super::streams::MAX_STREAMS;
@@ -16,42 +18,42 @@ use treebeam_store::{RunDir, StoreError, lease};
 use treebeam_view::html::site::{PagePart, ViewedRun};
 use treebeam_web::{EventSender, EventStream, SendResult, event_channel};
 
-/// How often a journal is looked at.
+/// Interval between polls of a journal.
 const HUB_POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// How long a run is left alone after it has changed: what changes meanwhile is told together, so that however much happens,
-/// and however many look, each part is made once in this time.
+/// Minimum pause after a change: changes in this time are sent together, so that each part is
+/// rendered once in it, however many events and viewers there are.
 const MIN_CHANGE_PAUSE: Duration = Duration::from_secs(1);
-/// So many times as long as its parts took to make, it is left alone too: those of a large run shall not cost the run more than
-/// those of a small one. No longer than this, though.
+/// Ratio of the pause after a change to the time for rendering its parts, up to
+/// [`MAX_CHANGE_PAUSE`]: a large run must not lose more time to its pages than a small one.
 const CHANGE_PAUSE_FACTOR: u32 = 50;
 const MAX_CHANGE_PAUSE: Duration = Duration::from_secs(5);
-/// How often it is asked who runs the run: for a moment, the question is in a runner's way.
+/// Interval of the check for a running process: the check blocks a starting process for a moment.
 const RUNNER_CHECK_INTERVAL: Duration = Duration::from_secs(2);
-/// How long a journal that cannot be read is left alone: each try reads all of it.
+/// Pause after a failed read of a journal: each try reads all of it.
 const JOURNAL_RETRY_INTERVAL: Duration = Duration::from_secs(2);
-/// How long a run is kept in mind that nobody looks at.
+/// Time for which an unwatched run stays in memory.
 const UNWATCHED_RUN_LIFETIME: Duration = Duration::from_mins(1);
-/// How long a stream is silent before a word is said, so that one whose reader is gone is noticed.
+/// Interval of keepalive messages on a silent stream, so that a closed one is noticed.
 const STREAM_KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 
-/// All of them.
+/// All runs that are kept in memory, and the stream permits.
 pub(super) struct RunHub {
-    /// Different for each process: what was seen of another one may be anything.
+    /// Identifier of this process in versions: a version of another process proves nothing.
     instance: String,
     runs: Mutex<BTreeMap<RunId, HubEntry>>,
-    /// How many were opened so far.
+    /// Number of runs opened so far.
     opened: AtomicU64,
-    /// One more than there are streams.
+    /// Permit counter: its strong count is one more than the number of streams.
     permits: HubPermit,
 }
 
-/// A run, and when it was last asked for.
+/// A run, and when it was last requested.
 struct HubEntry {
     watched: Arc<WatchedRun>,
     last_asked: Instant,
 }
 
-/// The right to a stream; the streams are counted by it.
+/// Permit for a stream; the streams are counted by its strong references.
 pub(super) type HubPermit = Arc<()>;
 
 impl RunHub {
@@ -60,7 +62,7 @@ impl RunHub {
         Self { instance, runs, opened, permits: HubPermit::default() }
     }
 
-    /// The run of that name, which lies there.
+    /// Returns the run of that name in that directory.
     pub(super) fn watch_run(
         &self,
         id: &RunId,
@@ -74,14 +76,15 @@ impl RunHub {
             known.last_asked = asked;
             return Ok(Arc::clone(&known.watched));
         }
-        // One that was let go and is opened again counts its changes anew: what was seen of it before may be anything.
+        // A run that is dropped and opened again restarts its count of changes: earlier versions
+        // prove nothing.
         let number = self.opened.fetch_add(1, Ordering::Relaxed);
         let watched = Arc::new(WatchedRun::open(run, &format!("{}-{number}", self.instance))?);
         let kept = HubEntry { watched, last_asked: asked };
         Ok(Arc::clone(&lock_mutex(&self.runs).entry(id.clone()).or_insert(kept).watched))
     }
 
-    /// Forgets the runs that nobody looks at and that were not asked for for a while.
+    /// Drops the runs that are unwatched and were not requested lately.
     fn drop_unwatched(&self, now: Instant) {
         lock_mutex(&self.runs).retain(|_, kept| {
             let is_looked_at = Arc::strong_count(&kept.watched) > 1;
@@ -89,7 +92,7 @@ impl RunHub {
         });
     }
 
-    /// Room for one more stream, if there is any.
+    /// Returns a permit for one more stream, if there are fewer than [`MAX_STREAMS`].
     pub(super) fn take_permit(&self) -> Option<HubPermit> {
         (Arc::strong_count(&self.permits) <= MAX_STREAMS).then(|| Arc::clone(&self.permits))
     }
@@ -99,17 +102,17 @@ pub(super) fn lock_mutex<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A run that is looked at.
+/// A run that is kept in memory and followed.
 pub(super) struct WatchedRun {
     pub(super) run: RunDir,
     instance: String,
     inner: Mutex<WatchedState>,
     made: Mutex<BTreeMap<PagePart, CachedPart>>,
-    /// How long making parts took since that was last asked.
+    /// Time spent on rendering parts since it was last read.
     making: Mutex<Duration>,
 }
 
-/// What is known of it at one moment.
+/// State of a run at one moment.
 struct WatchedSnapshot {
     state: Arc<State>,
     runner: Option<String>,
@@ -119,7 +122,7 @@ struct WatchedSnapshot {
     followed: JournalFollowState,
 }
 
-/// A part of its page, with the number of changes that it was made after.
+/// A rendered part, with the count of changes that it was rendered after.
 type CachedPart = Arc<Mutex<Option<(u64, String)>>>;
 
 impl WatchedSnapshot {
@@ -135,7 +138,7 @@ impl WatchedSnapshot {
 
 struct WatchedState {
     follower: RunFollower,
-    /// How often it has changed since this process looks at it.
+    /// Number of changes since this process opened the run.
     changes: u64,
     runner: Option<String>,
     runner_checked_at: Option<Instant>,
@@ -144,13 +147,13 @@ struct WatchedState {
     followed: JournalFollowState,
 }
 
-/// Why the journal could not be read, and when.
+/// Reason and time of a failed read of a journal.
 struct JournalReadFailure {
     why: String,
     at: Instant,
 }
 
-/// Whether a thread looks at the journal.
+/// Tells if a thread polls the journal.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum JournalFollowState {
     Yes,
@@ -179,19 +182,19 @@ impl WatchedRun {
         Ok(Self { run: run.clone(), instance: instance.to_owned(), inner, made, making })
     }
 
-    /// Shows the run as it is now, or as those who listen know it. Nobody waits for what is done with it.
+    /// Shows the run as of now, or as the listeners know it. The lock is not held meanwhile.
     pub(super) fn with_snapshot<T>(&self, show: impl FnOnce(&ViewedRun<'_>) -> T) -> T {
         show(&self.take_snapshot().as_view())
     }
 
-    /// A part of its page, made once for all who ask for it before the run changes.
+    /// Renders a part of the run's page, once for all requests before the run changes.
     pub(super) fn render_part(
         &self,
         part: PagePart,
         make: impl FnOnce(&ViewedRun<'_>) -> String,
     ) -> String {
         let place = Arc::clone(lock_mutex(&self.made).entry(part).or_default());
-        // Held while it is made: whoever asks for it meanwhile waits for this one.
+        // Locked while rendering: concurrent requests wait for this result.
         let mut last = lock_mutex(&place);
         let now = self.take_snapshot();
         if let Some((changes, text)) = &*last
@@ -223,7 +226,7 @@ impl WatchedRun {
         }
     }
 
-    /// Asks again who runs it: somebody has just been told something.
+    /// Discards the cached check for a running process, after a message to it.
     pub(super) fn recheck_runner(&self) {
         lock_mutex(&self.inner).runner_checked_at = None;
     }
@@ -232,7 +235,8 @@ impl WatchedRun {
         format!("{}-{}", self.instance, inner.changes)
     }
 
-    /// Tells of all that changes from now on, and at once if something has since what was seen last.
+    /// Opens a stream of all changes from now on; it starts with one if the run has changed since
+    /// `seen`.
     pub(super) fn open_stream(
         self: &Arc<Self>,
         seen: Option<&str>,
@@ -245,7 +249,7 @@ impl WatchedRun {
             Some(seen) if seen == self.snapshot_version(&inner) => PageChanges::default(),
             Some(_) | None => PageChanges::Everything,
         };
-        // Whoever is cut off comes back soon; there is room for this in a stream that has just been made.
+        // A dropped client reconnects soon; a new stream has room for this.
         let _ = outlet.send("retry: 500\n\n".to_owned());
         inner.listeners.push(StreamListener {
             outlet,
@@ -264,13 +268,13 @@ impl WatchedRun {
         stream
     }
 
-    /// How long the run is left alone after it has changed.
+    /// Returns the pause after a change.
     fn take_change_pause(&self) -> Duration {
         let making = std::mem::take(&mut *lock_mutex(&self.making));
         making.saturating_mul(CHANGE_PAUSE_FACTOR).clamp(MIN_CHANGE_PAUSE, MAX_CHANGE_PAUSE)
     }
 
-    /// Looks until nobody listens any more.
+    /// Polls the journal until there are no listeners.
     fn follow_journal(&self) {
         let mut pause = HUB_POLL_INTERVAL;
         loop {
@@ -292,7 +296,7 @@ impl WatchedRun {
 }
 
 impl WatchedState {
-    /// Takes in what is new, and owes it to all who listen.
+    /// Reads the new events, and queues their changes for all listeners.
     fn refresh(&mut self, run: &RunDir) {
         let mut news = self.read_journal();
         if self.runner_checked_at.is_none_or(|asked| asked.elapsed() >= RUNNER_CHECK_INTERVAL) {
@@ -381,7 +385,7 @@ pub(super) mod tests {
     use treebeam_core::rules_version::RulesVersion;
     use treebeam_store::RunStore;
 
-    /// A run that has begun.
+    /// Creates a run that has started.
     pub(in crate::command::serve) fn begun(folder: &Path) -> (RunId, RunDir) {
         let started = RunStarted {
             run: "t".parse().unwrap(),
@@ -432,7 +436,7 @@ pub(super) mod tests {
         assert!(gone.upgrade().is_some(), "it was asked for a moment ago");
         hub.drop_unwatched(Instant::now() + UNWATCHED_RUN_LIFETIME);
         assert!(gone.upgrade().is_none(), "nobody looks at it");
-        // What a page knows of it is not taken for what is known now.
+        // A version that a page has from before must not match the current one.
         assert_ne!(version(&hub.watch_run(&id, &run).unwrap()), first);
     }
 

@@ -1,5 +1,7 @@
-//! All runs in short, for the page that lists them. What was told of a run is remembered with what it was made from: a run that
-//! did not change is not read again, however many pages ask. Ages are told anew each time.
+//! Lists all runs in short, cached by the state of their files.
+//!
+//! An unchanged run is not read again, however many pages request the list. Ages are computed each
+//! time.
 
 use super::hub::lock_mutex;
 use crate::command::list;
@@ -13,7 +15,7 @@ use treebeam_core::id::RunId;
 use treebeam_store::{RunDir, lease};
 use treebeam_view::list::{ListedRun, RunDigest};
 
-/// The runs that could be read.
+/// Cached digests of the runs that could be read.
 #[derive(Default)]
 pub(super) struct RunListingCache(Mutex<BTreeMap<RunId, CachedDigest>>);
 
@@ -23,7 +25,7 @@ struct CachedDigest {
     digest: RunDigest,
 }
 
-/// All that a digest follows from, seen from outside.
+/// State of the files that a digest depends on, as visible without reading them.
 #[derive(PartialEq, Eq)]
 struct DigestSources {
     journal: Option<FileMark>,
@@ -31,17 +33,18 @@ struct DigestSources {
     runner: Option<String>,
 }
 
-/// How long a file is, and since when it is as it is.
+/// Length and modification time of a file.
 type FileMark = (u64, SystemTime);
 
 impl RunListingCache {
-    /// These runs, as they are now.
+    /// Lists the given runs as they are now.
     pub(super) fn list_runs(
         &self,
         runs: Vec<(RunId, RunDir)>,
         now: Timestamp,
     ) -> Vec<(RunId, ListedRun)> {
-        // Held while runs are read: whoever asks meanwhile waits for what is found. Runs that are gone are forgotten.
+        // Locked while runs are read: concurrent requests wait for the result. Entries of runs that
+        // are gone are dropped.
         let mut known = lock_mutex(&self.0);
         let mut before = std::mem::take(&mut *known);
         let listed = runs.into_iter().map(|(id, run)| {
@@ -61,9 +64,9 @@ impl RunListingCache {
     }
 }
 
-/// What is known of a run, or else what is found in it.
+/// Returns the cached digest of a run, or reads it.
 fn load_digest(run: &RunDir, known: Option<CachedDigest>) -> Result<CachedDigest, String> {
-    // Looked at before the run is read: what is written meanwhile makes a difference the next time.
+    // Taken before the run is read, so that later writes differ from it the next time.
     let made_from = DigestSources::from_run(run);
     if let Some(known) = known.filter(|known| known.sources == made_from) {
         return Ok(known);
@@ -104,7 +107,7 @@ mod tests {
         };
         let first = listed(now);
         assert_eq!(first.status_word(), "resumable");
-        // Nothing of it can be seen from outside: whoever reads it finds it spoilt.
+        // Same length and time: the damage is invisible without reading the file.
         let journal = run.journal_path();
         let (text, seen) = (fs::read(&journal).unwrap(), read_file_mark(&journal).unwrap());
         fs::write(&journal, "x".repeat(text.len())).unwrap();
@@ -114,7 +117,7 @@ mod tests {
         assert_eq!(second.age, first.age.map(|age| age + Duration::from_hours(1)));
         fs::write(&journal, "x".repeat(text.len() + 1)).unwrap();
         assert_eq!(listed(now).status_word(), "unreadable");
-        // One that cannot be read is tried each time.
+        // An unreadable run is tried each time.
         fs::write(&journal, &text).unwrap();
         assert_eq!(listed(now).status_word(), "resumable");
         assert!(listing.list_runs(Vec::new(), now).is_empty() && lock_mutex(&listing.0).is_empty());

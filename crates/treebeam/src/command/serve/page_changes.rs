@@ -1,11 +1,11 @@
-//! Which parts of which pages an event changes, by name. A page that shows one of them asks for it again.
+//! Maps events to the parts of pages that they change; pages request those parts again.
 
 use std::collections::BTreeSet;
 use treebeam_core::event::{Event, PaidStep, SweepSubject};
 use treebeam_core::id::CodePlace;
 use treebeam_view::html::site::PagePart;
 
-/// What has changed since somebody last looked.
+/// Page parts that changed since they were last sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum PageChanges {
     Parts(BTreeSet<String>),
@@ -18,7 +18,7 @@ impl Default for PageChanges {
     }
 }
 
-/// What an event that is about one eval may change on the page of its run.
+/// Page parts that an event about one eval may change.
 const EVAL_EVENT_PARTS: [PagePart; 7] = [
     PagePart::Overview,
     PagePart::Tree,
@@ -97,7 +97,7 @@ impl PageChanges {
         matches!(self, Self::Parts(names) if names.is_empty())
     }
 
-    /// The names for a browser; `*` stands for all.
+    /// Returns the names for a browser; `*` stands for all.
     pub(super) fn browser_names(&self) -> Vec<&str> {
         match self {
             Self::Parts(names) => names.iter().map(String::as_str).collect(),

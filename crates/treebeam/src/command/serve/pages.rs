@@ -1,4 +1,4 @@
-//! What is answered to each address: pages, parts of pages and files, all under one strict policy. To look changes nothing.
+//! Answers the read-only addresses: pages, parts of pages and files, all under one strict policy.
 
 use super::Dashboard;
 use super::form::FormFields;
@@ -18,19 +18,19 @@ use treebeam_view::html::{Markup, PageMaterial, SweepComparison, asset, escape_h
 use treebeam_view::list::ListedRun;
 use treebeam_web::{EventStream, WebAnswer, WebBody, WebRequest};
 
-/// What a page may do: run our own script, show our own style, talk to us, and nothing else.
+/// Content policy of pages: our own script and style, connections to this server, and nothing else.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
 base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
-/// The longest file that is shown.
+/// Maximum size of a file that is shown.
 const MAX_SHOWN_FILE_BYTES: usize = 16 << 20;
-/// The longest idea that is searched.
+/// Maximum size of an idea that is searched.
 const MAX_SEARCHED_IDEA_BYTES: usize = 4 << 20;
-/// What the pages of the site add to the style of a report.
+/// Style of the live pages, added to that of a report.
 const LIVE_STYLE: &str = include_str!("live.css");
-/// What they do by themselves.
+/// Script of the live pages.
 const LIVE_SCRIPT: &str = include_str!("live.js");
 
-/// A request that was let in, and the names in its address.
+/// An admitted request, with the names in its address.
 pub(super) struct AdmittedRequest<'a> {
     pub(super) request: &'a WebRequest,
     pub(super) names: RouteParams,
@@ -46,7 +46,7 @@ impl AdmittedRequest<'_> {
     }
 }
 
-/// An answer, before it is sealed.
+/// An answer before the common headers are added.
 pub(super) struct PageResponse {
     status: u16,
     kind: &'static str,
@@ -78,13 +78,14 @@ impl PageResponse {
         Self { status: 200, kind: "text/event-stream", body: WebBody::Stream(stream) }
     }
 
-    /// With the headers that every answer has.
+    /// Adds the headers that every answer has.
     pub(super) fn into_answer(self) -> WebAnswer {
         let headers = [
             ("content-type", self.kind),
             ("content-security-policy", CONTENT_SECURITY_POLICY),
             ("x-content-type-options", "nosniff"),
-            // Where an address has the token, no other site is told it; with `no-referrer`, a form would not say that it is ours.
+            // Keeps an address with the token from other sites; with `no-referrer`, a form would
+            // not send its origin.
             ("referrer-policy", "same-origin"),
             ("cache-control", "no-store"),
             ("x-frame-options", "DENY"),
@@ -96,7 +97,7 @@ impl PageResponse {
     }
 }
 
-/// Why something is not shown or done.
+/// Reason for not showing or doing something.
 pub(super) struct PageRefusal {
     status: u16,
     why: String,
@@ -185,7 +186,7 @@ pub(super) fn answer_runs(
     Ok(PageResponse::from_html_body("Runs", &[], Some(("/events", "")), &body))
 }
 
-/// What changes on that page.
+/// Returns the changing part of the page of all runs.
 pub(super) fn answer_run_list(
     site: &Dashboard,
     _: &AdmittedRequest<'_>,
@@ -197,7 +198,7 @@ fn list_served_runs(site: &Dashboard) -> Result<Vec<(RunId, ListedRun)>, PageRef
     Ok(site.listing.list_runs(site.runs.list_run_dirs()?, Timestamp::now()))
 }
 
-/// The pages of a run, for the head of each.
+/// Returns the links to the pages of a run, for the head of each.
 fn run_trail(facts: &Facts) -> Vec<(String, SiteAddress<'_>)> {
     let run = &facts.run;
     vec![
@@ -208,7 +209,7 @@ fn run_trail(facts: &Facts) -> Vec<(String, SiteAddress<'_>)> {
     ]
 }
 
-/// A page of a run that hears what changes.
+/// Returns a page of a run that updates itself.
 fn live_page(looked: &ViewedRun<'_>, name: &str, body: &Markup) -> PageResponse {
     let events = SiteAddress::Events(&looked.facts.run).to_string();
     PageResponse::from_html_body(
@@ -219,7 +220,7 @@ fn live_page(looked: &ViewedRun<'_>, name: &str, body: &Markup) -> PageResponse 
     )
 }
 
-/// One that stays as it is.
+/// Returns a page of a run that does not change.
 fn static_page(facts: &Facts, name: &str, body: &Markup) -> PageResponse {
     PageResponse::from_html_body(name, &run_trail(facts), None, body)
 }
@@ -287,7 +288,7 @@ fn parse_search(asked: &AdmittedRequest<'_>) -> Result<EvalSearch, PageRefusal> 
     Ok(EvalSearch { find: fields.get("find").unwrap_or_default().to_owned(), before })
 }
 
-/// The text of an eval's idea, as far as it can be read.
+/// Returns the text of an eval's idea, as far as it can be read.
 fn read_idea_text(files: &RunFiles, eval: &Eval) -> Option<String> {
     let (_, bytes) = files.read_if_short(&eval.idea.path, MAX_SEARCHED_IDEA_BYTES)?;
     Some(String::from_utf8_lossy(&bytes?).into_owned())
@@ -306,7 +307,7 @@ pub(super) fn answer_evals(
     }))
 }
 
-/// What changes on that page.
+/// Returns the changing part of the page of evals.
 pub(super) fn answer_eval_list(
     site: &Dashboard,
     asked: &AdmittedRequest<'_>,
@@ -349,7 +350,7 @@ pub(super) fn answer_compare(
     }))
 }
 
-/// What changes on that page.
+/// Returns the changing part of the comparison page.
 pub(super) fn answer_comparison_part(
     site: &Dashboard,
     asked: &AdmittedRequest<'_>,
@@ -424,7 +425,7 @@ pub(super) fn answer_log(
     })
 }
 
-/// A file that the record names, as text. No other one is read, whatever the address says.
+/// Returns a file that the record names, as text. No other file is read, whatever the address says.
 pub(super) fn answer_file(
     site: &Dashboard,
     asked: &AdmittedRequest<'_>,

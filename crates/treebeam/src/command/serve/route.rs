@@ -1,5 +1,6 @@
-//! Every address that is answered, as one table: what is not in it is not there. An address is read with the types of its
-//! parts, so that nothing else than a good name gets any further.
+//! Defines the table of all addresses; any other address is not found.
+//!
+//! An address is parsed with the types of its parts, so that only valid names get any further.
 
 use super::Dashboard;
 use super::pages::{self, AdmittedRequest, PageRefusal, PageResponse};
@@ -7,17 +8,17 @@ use super::{actions, streams};
 use treebeam_core::id::{CodePlace, RunId};
 use treebeam_view::html::site::PagePart;
 
-/// What is asked for by an address.
+/// HTTP method of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RouteMethod {
-    /// To look: changes nothing.
+    /// Read: changes nothing.
     Get,
-    /// To ask for a change.
+    /// Request for a change.
     Post,
 }
 
 impl RouteMethod {
-    /// As it stands in a request.
+    /// Returns the name of the method in a request.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Get => "GET",
@@ -28,11 +29,11 @@ impl RouteMethod {
 
 type RouteHandler = fn(&Dashboard, &AdmittedRequest<'_>) -> Result<PageResponse, PageRefusal>;
 
-/// One address.
+/// A route: method, pattern and handler.
 pub(crate) struct WebRoute {
-    /// How it is asked for.
+    /// Method of the route.
     pub(crate) method: RouteMethod,
-    /// What it looks like.
+    /// Pattern of the path.
     pub(crate) pattern: &'static str,
     pub(super) answer: RouteHandler,
 }
@@ -45,7 +46,7 @@ const fn post_route(pattern: &'static str, answer: RouteHandler) -> WebRoute {
     WebRoute { method: RouteMethod::Post, pattern, answer }
 }
 
-/// All of them.
+/// All routes of the server.
 pub(crate) static ROUTES: [WebRoute; 22] = [
     get_route("/", pages::answer_runs),
     get_route("/list", pages::answer_run_list),
@@ -71,7 +72,7 @@ pub(crate) static ROUTES: [WebRoute; 22] = [
     post_route("/runs/{run}/idea", actions::add_idea),
 ];
 
-/// The names in an address.
+/// Names parsed from an address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct RouteParams {
     pub(super) run: Option<RunId>,
@@ -86,15 +87,15 @@ pub(super) enum PartParam {
     Place(CodePlace),
 }
 
-/// What an address leads to.
+/// Result of looking up an address.
 pub(super) enum RouteMatch {
     Route(&'static WebRoute, RouteParams),
-    /// There is such an address, to be asked for in this way.
+    /// The address exists with this other method.
     OtherMethod(RouteMethod),
     Nothing,
 }
 
-/// Finds what an address leads to.
+/// Finds the route of an address.
 pub(super) fn find_route(method: &str, path: &str) -> RouteMatch {
     let fitting =
         ROUTES.iter().filter_map(|route| Some((route, match_pattern(route.pattern, path)?)));
@@ -108,7 +109,7 @@ pub(super) fn find_route(method: &str, path: &str) -> RouteMatch {
     other.map_or(RouteMatch::Nothing, RouteMatch::OtherMethod)
 }
 
-/// The names in a path, if it has this form and all of them are good.
+/// Returns the names in a path, if it matches the pattern and all of them are valid.
 fn match_pattern(pattern: &str, path: &str) -> Option<RouteParams> {
     let (mut parts, mut names) = (path.split('/'), RouteParams::default());
     for expected in pattern.split('/') {

@@ -1,4 +1,4 @@
-//! What comes to a page by itself: that something has changed, and what a command prints.
+//! Streams events to pages: changes of runs, and the output of commands.
 
 use super::form::FormFields;
 use super::hub::{HubPermit, WatchedRun};
@@ -20,18 +20,18 @@ use treebeam_store::input;
 use treebeam_view::html::{escape_hidden, site};
 use treebeam_web::{EventSender, SendResult, event_channel};
 
-/// How many streams there are at once.
+/// Maximum number of concurrent streams.
 pub(super) const MAX_STREAMS: usize = 32;
-/// How much of a log is shown at most when somebody begins to look at it, and sent at once.
+/// Maximum bytes of a log in one message, and at the start of a stream.
 const MAX_LOG_PIECE_BYTES: u64 = 256 << 10;
-/// How often a log is looked at.
+/// Interval between polls of a log.
 const LOG_STREAM_INTERVAL: Duration = Duration::from_millis(200);
-/// How often the runs are looked at, all of them.
+/// Interval between polls of all runs.
 const RUN_LIST_INTERVAL: Duration = Duration::from_secs(1);
-/// How long a stream is silent before a word is said.
+/// Interval of keepalive messages on a silent stream.
 const STREAM_KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 
-/// What happens to a run.
+/// Streams the changes of a run.
 pub(super) fn stream_run_events(
     site: &Dashboard,
     asked: &AdmittedRequest<'_>,
@@ -55,7 +55,7 @@ fn spawn_stream(feed: impl FnOnce() + Send + 'static) -> Result<(), PageRefusal>
         .map_err(|error| PageRefusal::new(503, format!("cannot start a thread: {error}")))
 }
 
-/// What happens to any run: the page of all of them is told to look again.
+/// Streams a signal for the page of all runs to reload.
 pub(super) fn stream_runs_events(
     site: &Dashboard,
     _: &AdmittedRequest<'_>,
@@ -70,8 +70,8 @@ pub(super) fn stream_runs_events(
     Ok(PageResponse::from_stream(stream))
 }
 
-/// Tells of each change that can be seen from outside of the runs, and now and then in any case: ages grow, and that a
-/// process was killed is not seen.
+/// Signals each change that is visible without reading the runs, and also at intervals: ages grow,
+/// and a killed process leaves no visible change.
 fn follow_runs(runs: &ServedRuns, outlet: &EventSender) {
     const RUNS_CHANGED_EVENT: &str = "event: changed\ndata: [\"runs\"]\n\n";
     let mut told = outlet.send("retry: 500\n\n".to_owned());
@@ -88,7 +88,7 @@ fn follow_runs(runs: &ServedRuns, outlet: &EventSender) {
     }
 }
 
-/// The runs, how far each journal goes, and whether somebody has left a note that he runs it.
+/// Lists the runs, the length of each journal, and whether there is a lock note.
 fn outline_runs(runs: &ServedRuns) -> Vec<(RunId, Option<u64>, bool)> {
     let all = runs.list_run_dirs().unwrap_or_default().into_iter();
     let seen = |(id, run): (RunId, RunDir)| {
@@ -98,7 +98,7 @@ fn outline_runs(runs: &ServedRuns) -> Vec<(RunId, Option<u64>, bool)> {
     all.map(seen).collect()
 }
 
-/// What the commands of an eval, or of the root, print.
+/// Streams the output of the commands of an eval, or of the root.
 pub(super) fn stream_log(
     site: &Dashboard,
     asked: &AdmittedRequest<'_>,
@@ -112,18 +112,18 @@ pub(super) fn stream_log(
     Ok(PageResponse::from_stream(stream))
 }
 
-/// A log that somebody looks at.
+/// A stream of a log to a page.
 struct PageLogStream {
     watched: Arc<WatchedRun>,
     place: CodePlace,
     outlet: EventSender,
-    /// The file, and how much of it was sent.
+    /// Path of the log, and how much of it was sent.
     file: Option<(RunPath, u64)>,
     _permit: HubPermit,
 }
 
 impl PageLogStream {
-    /// Sends what is there and what comes, until nobody reads it any more.
+    /// Sends the present and coming text of the log, until the stream is closed.
     fn follow_log(mut self) {
         let mut spoken = Instant::now();
         while !self.outlet.is_closed() {
@@ -148,7 +148,7 @@ impl PageLogStream {
         }
     }
 
-    /// What comes next, and how far that is.
+    /// Returns the next piece of the log, and the position after it.
     fn next_piece(&self) -> Option<(String, (RunPath, u64))> {
         let run = &self.watched.run;
         let found =
@@ -169,7 +169,7 @@ impl PageLogStream {
     }
 }
 
-/// The log that says what a node or an eval is at: the last one that has something in it.
+/// Returns the current log of a node or an eval: the last one that is not empty.
 pub(super) fn find_current_log(facts: &Facts, place: CodePlace, run: &RunDir) -> Option<RunPath> {
     let subject = match place {
         CodePlace::Node(NodeId::ROOT) => SweepSubject::Root,
@@ -188,13 +188,13 @@ fn is_nonempty_file(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0)
 }
 
-/// The end of a log: how much comes before, what it says, and where it ends.
+/// Reads the end of a log: the number of bytes before it, its text, and the position after it.
 pub(super) fn read_log_tail(path: &Path, name: &str) -> Option<(u64, String, u64)> {
     let length = fs::symlink_metadata(path).ok()?.len();
     read_log_after(path, name, length.saturating_sub(MAX_LOG_PIECE_BYTES))
 }
 
-/// What comes after a place in a log. A letter that is not whole yet is left for the next time.
+/// Reads a log from a position on. An incomplete character at the end is left for the next read.
 fn read_log_after(path: &Path, name: &str, at: u64) -> Option<(u64, String, u64)> {
     let mut file = input::open_input(path, name).ok()?;
     file.seek(SeekFrom::Start(at)).ok()?;

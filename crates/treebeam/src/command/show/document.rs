@@ -1,4 +1,4 @@
-//! A node or an eval as JSON. The names of fields are the manifest's where it has the same thing.
+//! Renders a node or an eval as JSON, with the manifest's field names where it has the same data.
 
 use serde_json::{Value, json};
 use treebeam_core::evidence::{Comparison, Recommendation};
@@ -168,7 +168,7 @@ fn render_node_json(facts: &Facts, node: &Node) -> Value {
     })
 }
 
-/// A node's conversation.
+/// Renders the conversation of a node.
 pub(super) fn render_conversation_json(facts: &Facts, id: NodeId) -> Option<Value> {
     let node = facts.node(id)?;
     let turns = node.conversation_turns();
@@ -202,7 +202,7 @@ pub(super) fn render_conversation_json(facts: &Facts, id: NodeId) -> Option<Valu
     }))
 }
 
-/// One idea of a chain, and what it brought.
+/// Renders one idea of a chain, with its result.
 fn render_chain_link_json(eval: &Eval) -> Value {
     let scored = eval.scored_candidate().map(|measured| measured.scored);
     let scored = scored.as_ref();

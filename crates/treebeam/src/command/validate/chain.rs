@@ -1,5 +1,7 @@
-//! Checks the chain of a journal's lines, and its end against the run's journal ref: finds a journal that was cut at a line
-//! end, or rebuilt without that ref. Whoever rewrites both is not found. A resume looks at the end too, and only tells of it.
+//! Checks the hash chain of a journal, and its end against the run's journal ref.
+//!
+//! Finds a journal that was cut at a line end, or rebuilt without that ref, but not one that was
+//! rewritten together with it. A resume checks the end too, and only prints a note.
 
 use super::{add_journal_damage, error_chain_text};
 use crate::failure::CommandFailure;
@@ -15,8 +17,8 @@ use treebeam_store::{RunDir, RunStore};
 /// Name of the file in findings.
 const JOURNAL_FILE: &str = "journal.jsonl";
 
-/// Adds what is wrong with the chain. It is the one check that reads all lines of a journal that does not begin with the
-/// run's first event.
+/// Adds findings about the chain. This is the only check that reads all lines of a journal that
+/// does not begin with the run's first event.
 pub(super) fn check_chain(
     run: &RunDir,
     repo: Option<&UserRepo>,
@@ -61,7 +63,7 @@ pub(super) fn check_chain(
     Ok(())
 }
 
-/// Lines of an older treebeam are no damage.
+/// Prints a note about unchained lines of an older version, which are no damage.
 fn note_older_lines(survey: &ChainSurvey) {
     let last_unchained = match survey.chained_from {
         None => survey.last,
@@ -81,8 +83,8 @@ fn unchained_finding(event: u64) -> AuditFinding {
     AuditFinding::new(what, JOURNAL_FILE, advice).into_warning()
 }
 
-/// How the journal of a run that goes on differs from what its ref names, as a note: the next stop of the run writes the ref
-/// anew, and the difference cannot be found any more.
+/// Prints a note on how the journal of a resumed run differs from its ref: the next stop of the run
+/// writes the ref anew, and the difference cannot be found any more.
 pub(in crate::command) fn note_tip_difference(
     home: &RepoHome,
     store: &RunStore,
@@ -109,7 +111,8 @@ pub(in crate::command) fn note_tip_difference(
     Ok(())
 }
 
-/// How the journal differs from the line that the ref names, which must be in it as it was.
+/// Describes how the journal differs from the line that the ref names, which must be in it
+/// unchanged.
 fn find_tip_difference(survey: &ChainSurvey, tip: JournalTip, facts: &Facts) -> Option<String> {
     let name = journal_ref(&facts.run);
     let JournalTip { seq, digest } = tip;
@@ -130,7 +133,7 @@ fn find_tip_difference(survey: &ChainSurvey, tip: JournalTip, facts: &Facts) -> 
         .then(|| format!("its event {seq} is not the one that `{name}` names: it was rewritten"))
 }
 
-/// A depth was closed, or the run stopped, and nothing in the repository says so.
+/// Returns a finding if a depth was closed, or the run stopped, and the ref for it is missing.
 fn missing_ref_finding(survey: &ChainSurvey, facts: &Facts) -> Option<AuditFinding> {
     let event = survey.sealed_from?;
     let name = journal_ref(&facts.run);

@@ -1,5 +1,4 @@
-//! Checks that git has all objects of each node's commit, and that no candidate's commit changes
-//! what is protected.
+//! Checks the git objects of each node's commit, and candidates' commits for protected changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use treebeam_core::audit::{self, AuditFinding};
@@ -9,7 +8,7 @@ use treebeam_core::id::{CodePlace, Commit, EvalId};
 use treebeam_git::{GitRepo, MissingObjects};
 use treebeam_run::port::PortError;
 
-/// What is wrong with the commits of a run.
+/// Returns the findings about the commits of a run.
 ///
 /// # Errors
 /// When git cannot be run.
@@ -33,7 +32,7 @@ pub(super) fn check_commits(repo: &GitRepo, facts: &Facts) -> Result<Vec<AuditFi
     Ok(found)
 }
 
-/// Whether a node has a ref that keeps its commit.
+/// Returns true if a node has a ref that keeps its commit.
 fn has_kept_commit(facts: &Facts, node: &Node) -> bool {
     let branch = Leftover { place: CodePlace::Node(node.id), kind: LeftoverKind::Branch };
     let measured = matches!(facts.baseline, RootBaseline::Measured { .. });
@@ -57,7 +56,8 @@ fn missing_objects_finding(node: &Node, missing: &MissingObjects) -> AuditFindin
     AuditFinding::new(what, format!("node {}", node.id), advice)
 }
 
-/// Candidates that change what is protected. One that is not kept, and gone, cannot be checked.
+/// Returns findings about candidates that change protected files. A candidate that was not kept and
+/// is gone cannot be checked.
 fn check_protected_changes(
     repo: &GitRepo,
     facts: &Facts,

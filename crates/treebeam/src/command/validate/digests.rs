@@ -1,4 +1,4 @@
-//! Compares the files of a run with the digests that its journal has of them.
+//! Compares the files of a run with the digests in its journal.
 
 use super::add_journal_damage;
 use std::collections::BTreeSet;
@@ -9,8 +9,7 @@ use treebeam_core::facts::Facts;
 use treebeam_core::id::{RunPath, Sha256};
 use treebeam_store::{RecordedDigests, RunDir};
 
-/// The digests that the journal has of files. A journal that cannot be read has none, and is a
-/// finding.
+/// Loads the digests of files from the journal. An unreadable journal has none, and is a finding.
 pub(super) fn load_recorded_digests(
     run: &RunDir,
     findings: &mut Vec<AuditFinding>,
@@ -21,8 +20,8 @@ pub(super) fn load_recorded_digests(
     })
 }
 
-/// Whether a recorded answer of this digest was put aside as `<key>.old-<n>`: its question has
-/// changed since, and was not answered anew.
+/// Returns true if a recorded answer of this digest was put aside as `<key>.old-<n>`: its question
+/// has changed since, and was not answered anew.
 pub(super) fn is_set_aside(run: &RunDir, path: &RunPath, sha256: Sha256) -> bool {
     let file = run.file_path(path);
     let (Some(folder), Some(key)) = (file.parent(), file.file_stem().and_then(OsStr::to_str))
@@ -35,7 +34,7 @@ pub(super) fn is_set_aside(run: &RunDir, path: &RunPath, sha256: Sha256) -> bool
     aside.any(|entry| treebeam_store::digest_file(&entry.path()).is_ok_and(|found| found == sha256))
 }
 
-/// Every file that the record refers to, each once, with its digest where one is recorded.
+/// Lists every file that the record refers to, once each, with its digest where one is recorded.
 pub(super) fn list_references(facts: &Facts, digests: &RecordedDigests) -> Vec<FileReference> {
     let paths = |all: &[FileReference]| all.iter().map(|it| it.path.clone()).collect();
     let mut named = audit::recorded_references(facts);
@@ -47,7 +46,7 @@ pub(super) fn list_references(facts: &Facts, digests: &RecordedDigests) -> Vec<F
     named
 }
 
-/// Says once that the files of evals of an older run have no digests.
+/// Returns one finding if evals of an older run have no digests of their files.
 pub(super) fn note_missing_digests(
     facts: &Facts,
     digests: &RecordedDigests,

@@ -1,5 +1,6 @@
-//! The file that is read on the screen: which of those that a node or an eval may have are there, and the end of the one
-//! that is wanted. Regular files only, and never more than their end: a log may be long, and a sweep may leave anything.
+//! Reads the file shown on the watch screen, and lists the files that a node or an eval has.
+//!
+//! Regular files only, and only their end: a log may be long, and a sweep may leave anything.
 
 use std::fs;
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -10,10 +11,10 @@ use treebeam_store::RunDir;
 use treebeam_store::input;
 use treebeam_view::screen::{FollowMode, ScreenFile, WantedFile, screen_files};
 
-/// How much of a file is read.
+/// Maximum bytes that are read of a file.
 const MAX_SHOWN_BYTES: u64 = 1024 * 1024;
 
-/// The file that is read.
+/// Reader of the shown file.
 pub(super) struct ScreenFileReader<'a> {
     run: &'a RunDir,
     shown: Option<(WantedFile, ScreenFile)>,
@@ -28,7 +29,7 @@ impl<'a> ScreenFileReader<'a> {
         self.shown.as_ref().map(|(_, paper)| paper)
     }
 
-    /// Reads what is wanted, unless it is there already and is not to move.
+    /// Reads the wanted file, unless it is loaded already and must not move.
     pub(super) fn update(&mut self, facts: &Facts, wanted: Option<WantedFile>) {
         let Some(wanted) = wanted else {
             self.shown = None;
@@ -62,7 +63,8 @@ fn is_nonempty_file(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0)
 }
 
-/// The end of a file from the beginning of a line on, and how much comes before; none where it cannot be read.
+/// Returns the end of a file from the start of a line on, and the number of bytes before it; `None`
+/// if the file cannot be read.
 fn read_file_end(path: &Path, name: &str) -> Option<(u64, String)> {
     let mut file = input::open_input(path, name).ok()?;
     let from = file.metadata().ok()?.len().saturating_sub(MAX_SHOWN_BYTES);

@@ -1,5 +1,7 @@
-//! The terminal while a run is watched: taken, drawn upon, listened to, and given back as it was, however the program ends,
-//! and while it is stopped. What stands on it is none of its business.
+//! Controls the terminal of `treebeam watch`: raw mode, input, drawing, and restoring it.
+//!
+//! It is restored however the program ends, and while it is suspended. The content of the screen is
+//! made elsewhere.
 
 use crate::failure::{CommandExit, CommandFailure};
 use crate::terminal::{print_bug, print_error, stdout_colour};
@@ -20,14 +22,14 @@ use treebeam_process::interrupt::{self, SuspendRequest};
 use treebeam_view::score::ColourMode;
 use treebeam_view::screen::{ScreenKey, ScreenLine, ScreenSize, ScreenTone};
 
-/// Whether the terminal is ours, and whether somebody has asked the program to end.
+/// True while this process holds the terminal; [`EXIT_REQUESTED`] is true after a request to exit.
 static TERMINAL_TAKEN: AtomicBool = AtomicBool::new(false);
 static EXIT_REQUESTED: AtomicBool = AtomicBool::new(false);
 
-/// How often it is looked whether the terminal is still there.
+/// Interval of the check that the terminal still exists.
 const TERMINAL_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Refuses to begin where there is no terminal.
+/// Refuses to start without a terminal.
 pub(super) fn must_be_terminal() -> Result<(), CommandFailure> {
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     if io::stdin().is_terminal() && io::stdout().is_terminal() && !dumb {
@@ -38,7 +40,8 @@ pub(super) fn must_be_terminal() -> Result<(), CommandFailure> {
         .with_hint("`treebeam status` and `treebeam log --follow` need none"))
 }
 
-/// From now on a request to end is noticed at the next look at the keyboard; a second one ends the program at once.
+/// Installs signal handlers: a request to exit is seen at the next read of the keyboard; a second
+/// one exits at once.
 pub(super) fn listen_for_signals() -> Result<(), CommandFailure> {
     interrupt::listen_for_interrupts(|| {
         if EXIT_REQUESTED.swap(true, Ordering::SeqCst) {
@@ -53,8 +56,8 @@ pub(super) fn listen_for_signals() -> Result<(), CommandFailure> {
     Ok(())
 }
 
-/// From now on the program ends when its terminal has gone away, whatever it is at: whoever waits for a key of a keyboard that
-/// is gone, waits for ever and without a pause.
+/// Starts a thread that exits the program when its terminal disappears, whatever it is doing: a
+/// read of a lost keyboard would loop forever without a pause.
 pub(super) fn exit_on_terminal_loss() -> io::Result<()> {
     let spawned = thread::Builder::new().spawn(|| {
         while io::stdin().is_terminal() && io::stdout().is_terminal() {
@@ -80,25 +83,25 @@ fn report_terminal_loss() -> CommandExit {
     failure.exit()
 }
 
-/// What came from the keyboard.
+/// Input from the keyboard or the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TerminalInput {
     Nothing,
     Key(ScreenKey),
-    /// The terminal has another size, or somebody else has written to it.
+    /// The terminal was resized, or another program has written to it.
     Redraw,
-    /// Ctrl-C, or a signal.
+    /// Ctrl-C or a signal.
     Interrupt,
-    /// Ctrl-Z: all that the shell started together is to stop for a while.
+    /// Ctrl-Z: suspend the whole job of the shell.
     SuspendTogether,
-    /// A signal says so to this process.
+    /// A signal to suspend this process.
     Suspend,
 }
 
-/// The terminal, ours until it is dropped.
+/// The terminal in raw mode, restored on drop.
 pub(super) struct WatchTerminal {
     colour: ColourMode,
-    /// What stands on it.
+    /// Lines on the screen.
     drawn: Vec<ScreenLine>,
     size: Option<ScreenSize>,
     suspension: SuspendRequest,
@@ -117,7 +120,7 @@ impl WatchTerminal {
         Ok(taken)
     }
 
-    /// What comes from the keyboard within this time, or from elsewhere.
+    /// Waits for input up to `patience`.
     pub(super) fn next_input(&self, patience: Duration) -> Result<TerminalInput, CommandFailure> {
         let come = event::poll(patience)?;
         if EXIT_REQUESTED.load(Ordering::SeqCst) {
@@ -136,12 +139,12 @@ impl WatchTerminal {
         })
     }
 
-    /// Gives the terminal back, stops, and takes it again when the program is to go on.
+    /// Restores the terminal, stops this process, and takes the terminal again on continue.
     pub(super) fn suspend(&mut self) -> Result<(), CommandFailure> {
         self.run_suspended(SuspendRequest::suspend_process)
     }
 
-    /// The same together with the rest of the job, unless nobody could let it go on.
+    /// Suspends with the rest of the shell's job, unless no shell could continue it.
     pub(super) fn suspend_together(&mut self) -> Result<(), CommandFailure> {
         if self.suspension.is_possible() {
             self.run_suspended(SuspendRequest::suspend_job)?;
@@ -149,7 +152,7 @@ impl WatchTerminal {
         Ok(())
     }
 
-    /// Does without the terminal for as long as this takes.
+    /// Runs an action with the terminal restored, and takes it again.
     fn run_suspended(
         &mut self,
         act: impl Fn(&SuspendRequest) -> io::Result<()>,
@@ -160,7 +163,7 @@ impl WatchTerminal {
         take_terminal()
     }
 
-    /// Draws these lines, those that stand there already left out.
+    /// Draws lines, skipping those that are on the screen already.
     pub(super) fn draw(
         &mut self,
         lines: &[ScreenLine],
@@ -183,7 +186,7 @@ impl WatchTerminal {
         if out.is_empty() { Ok(()) } else { write_to_terminal(&out) }
     }
 
-    /// Forgets what stands on it, so that all of it is drawn again.
+    /// Marks the screen as unknown, so that all of it is drawn again.
     pub(super) fn invalidate(&mut self) {
         self.size = None;
     }
@@ -195,7 +198,7 @@ impl Drop for WatchTerminal {
     }
 }
 
-/// Makes the terminal ours. Raw mode comes first: a program that goes on in the background is stopped there.
+/// Takes the terminal. Raw mode comes first: a program in the background is stopped there.
 fn take_terminal() -> Result<(), CommandFailure> {
     TERMINAL_TAKEN.store(true, Ordering::SeqCst);
     enable_raw_mode()?;
@@ -204,7 +207,7 @@ fn take_terminal() -> Result<(), CommandFailure> {
     write_to_terminal(&out)
 }
 
-/// Leaves the terminal as it was. What cannot be said to it is said to nobody.
+/// Restores the terminal. Errors are ignored: there is no place to report them.
 fn restore_terminal() {
     if !TERMINAL_TAKEN.swap(false, Ordering::SeqCst) {
         return;
@@ -220,7 +223,7 @@ fn write_to_terminal(bytes: &[u8]) -> Result<(), CommandFailure> {
     out.write_all(bytes).and_then(|()| out.flush()).map_err(CommandFailure::from_output_error)
 }
 
-/// How large the terminal is now; one that does not say is as large as they always were.
+/// Returns the size of the terminal; 80 × 24 if it does not report one.
 pub(super) fn terminal_size() -> Result<ScreenSize, CommandFailure> {
     let (columns, rows) = crossterm::terminal::size()?;
     if columns == 0 || rows == 0 {
@@ -229,7 +232,7 @@ pub(super) fn terminal_size() -> Result<ScreenSize, CommandFailure> {
     Ok(ScreenSize { columns: columns.into(), rows: rows.into() })
 }
 
-/// A line, piece by piece.
+/// Queues a line, span by span.
 fn queue_line(out: &mut Vec<u8>, line: &ScreenLine, colour: ColourMode) -> io::Result<()> {
     for span in line.spans() {
         let (attribute, hue) = tone_style(span.tone());
@@ -256,7 +259,7 @@ const fn tone_style(tone: ScreenTone) -> (Option<Attribute>, Option<Color>) {
     }
 }
 
-/// Keys that are no characters.
+/// Keys other than characters.
 const NAMED_KEYS: [(KeyCode, ScreenKey); 12] = [
     (KeyCode::Up, ScreenKey::Up),
     (KeyCode::Down, ScreenKey::Down),
@@ -272,7 +275,7 @@ const NAMED_KEYS: [(KeyCode, ScreenKey); 12] = [
     (KeyCode::Backspace, ScreenKey::Backspace),
 ];
 
-/// What is meant by a key.
+/// Converts a key event to input.
 fn input_from_key(key: KeyEvent) -> TerminalInput {
     if key.kind == KeyEventKind::Release {
         return TerminalInput::Nothing;
@@ -317,7 +320,7 @@ mod tests {
         assert_eq!(input_from_key(released), TerminalInput::Nothing);
     }
 
-    /// Starts itself on a terminal, and panics there.
+    /// Starts this test binary on a terminal, and panics there.
     #[cfg(target_os = "linux")]
     #[test]
     #[expect(clippy::disallowed_methods, reason = "the test starts a terminal")]

@@ -1,6 +1,6 @@
-//! Groups of configuration keys: those that have no flag, and those whose values name something.
+//! Lists groups of configuration keys: those without a flag, and those whose values name something.
 
-/// Keys at the top that `run` and `resume` have no flags for.
+/// Top-level keys that have no flag of `run` and `resume`.
 pub(super) const KEYS_WITHOUT_FLAG: [&str; 21] = [
     "outage_patience",
     "max_new_file_kib",
@@ -25,8 +25,8 @@ pub(super) const KEYS_WITHOUT_FLAG: [&str; 21] = [
     "keep_worktrees",
 ];
 
-/// Keys whose values name a program, a path, a variable or an address, or hold such names. A run that is there takes a new
-/// value of theirs from a file that is not committed only where the user accepts it.
+/// Keys whose values name a program, a path, a variable or an address, or hold such names. An
+/// existing run takes a new value of these from an uncommitted file only where the user accepts it.
 pub(super) const NAMING_KEYS: [&str; 23] = [
     "setup_command",
     "test_command",

@@ -1,5 +1,7 @@
-//! `ideas_context_files`: files that the user lists for the generator of ideas. Read when a run starts or goes on, like prompts;
-//! how much of them is told is `treebeam_run::prompt`'s business.
+//! Loads `ideas_context_files`: the user's files for the prompt of the idea generator.
+//!
+//! They are read when a run starts or resumes, like prompts; [`treebeam_run::prompt`] limits how
+//! much of them is included.
 
 use super::super::Config;
 use super::super::agents::AgentConfigKind;
@@ -13,11 +15,11 @@ use treebeam_run::port::AgentRole;
 use treebeam_run::prompt::ListedFile;
 use treebeam_store::input;
 
-/// The longest file that is read.
+/// Maximum size of a listed file.
 const MAX_CONTEXT_FILE_BYTES: u64 = 1 << 20;
-/// The most files.
+/// Maximum number of listed files.
 const MAX_CONTEXT_FILES: usize = 100;
-/// What files of a folder are told.
+/// Extensions of the files that are taken from a listed folder.
 const CONTEXT_FILE_EXTENSIONS: [&str; 2] = ["md", "txt"];
 
 impl Config {
@@ -25,7 +27,8 @@ impl Config {
         self.tables.ideas_context_files.as_deref().unwrap_or_default()
     }
 
-    /// The files, in the order in which they are listed, those of a folder in the order of their names.
+    /// Loads the files in the order in which they are listed, those of a folder in the order of
+    /// their names.
     pub(super) fn load_context_files(&self, top: &Path) -> Result<Vec<ListedFile>, SettingError> {
         let mut found = Vec::new();
         for UserFilePath(path) in self.context_files() {
@@ -57,7 +60,7 @@ impl Config {
     }
 }
 
-/// A file, or those of a folder.
+/// Lists a file, or the files of a folder.
 fn list_context_files(top: &Path, path: &str) -> Result<Vec<String>, String> {
     if !top.join(path).is_dir() {
         return Ok(vec![path.to_owned()]);
@@ -88,7 +91,8 @@ fn read_context_file(top: &Path, path: &str) -> Result<ListedFile, String> {
     Ok(ListedFile { name: prompt_file_name(path), text })
 }
 
-/// A prompt has no absolute path: of one that leads elsewhere the last part will do.
+/// Returns the path of a file for a prompt, which has no absolute path: of one outside of the
+/// repository the last part.
 fn prompt_file_name(path: &str) -> String {
     let name = Path::new(path).file_name().map(|name| name.to_string_lossy().into_owned());
     match super::git_path(path) {

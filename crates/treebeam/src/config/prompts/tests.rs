@@ -1,4 +1,4 @@
-//! What the keys of prompts and context make of files, and what is said about wrong ones. No agent is asked.
+//! Tests the keys of prompts and context, and the messages for wrong ones. No agent is called.
 
 use super::*;
 use crate::config::config_file::{ConfigError, ConfigFile};
@@ -133,7 +133,7 @@ fn what_agents_are_told_is_recorded_with_them() {
             "provider: x".to_owned(),
         ]
     );
-    // Nobody is set for ideas.
+    // The role `ideas` has no agent.
     assert_eq!(agents.0.len(), 1);
 }
 

@@ -1,9 +1,9 @@
-//! Built-in values, file, environment and flags: the highest that says something counts, key by key.
+//! Tests the precedence of built-in values, file, environment and flags, key by key.
 
 use super::*;
 use proptest::prelude::*;
 
-/// Three good values of each key, as a variable has them: for the file, the environment and the flags.
+/// Three valid values of each key in variable syntax: for the file, the environment and the flags.
 const VALUES: [(&str, [&str; 3]); CONFIG_KEYS.len()] = [
     ("ideas_per_node", ["1", "2", "3"]),
     ("beam_width", ["1", "2", "1000"]),
@@ -91,13 +91,14 @@ const VALUES: [(&str, [&str; 3]); CONFIG_KEYS.len()] = [
 
 const AGENT: &str = "{provider = 'openai', model = 'm', timeout_sec = 5}";
 
-/// A variable's value as TOML.
+/// Converts the text of a variable to TOML.
 fn as_toml(key: &ConfigKey, text: &str) -> String {
     let quoted = key.form == config_key::VariableForm::Text || text == "none";
     if quoted { format!("'{text}'") } else { text.to_owned() }
 }
 
-/// A configuration in which the bits 1, 2 and 4 of each mask say whether file, environment and flags set a key.
+/// Builds a configuration in which the bits 1, 2 and 4 of each mask select whether file,
+/// environment and flags set a key.
 fn layered(masks: &[u8]) -> Config {
     let (mut text, mut variables, mut flags) = (String::new(), Vec::new(), Vec::new());
     for ((key, (_, [in_file, in_variable, in_flag])), mask) in
@@ -139,7 +140,7 @@ proptest! {
             prop_assert_eq!(config.origin(key), origin);
             let value = get_value(&values, name);
             let Some(text) = text else {
-                // What follows from other keys may differ.
+                // Values that follow from other keys may differ.
                 let follows = name.starts_with("score.") && !name.contains("thresholds.");
                 prop_assert!(follows || value == get_value(&built_in, name), "{name}: {value}");
                 continue;
