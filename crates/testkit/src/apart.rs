@@ -1,5 +1,7 @@
-//! Tests that mount file systems, or that may reach nobody, run in namespaces of their own: what they mount is seen by
-//! nobody else, and is gone with them however they end. Where that is not allowed, a test is passed over, and says so.
+//! Runs tests in namespaces of their own, to mount file systems or to have no network.
+//!
+//! Mounts are visible in the namespace only, and vanish with it. Where namespaces are not allowed,
+//! a test is skipped with a message.
 
 use std::env;
 use std::ffi::OsStr;
@@ -7,19 +9,19 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Tells a test that it runs apart.
+/// Environment variable that is set for a test inside of a namespace.
 const INSIDE: &str = "TREEBEAM_TEST_APART";
 
-/// How a test comes to run apart.
+/// Kind of namespace for a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Namespace {
-    /// As root, who may mount anything.
+    /// As root, which may mount anything.
     Mounts,
-    /// As anybody, who is root in there and may mount what is in memory.
+    /// As any user, who is root inside and may mount file systems in memory.
     User,
-    /// As root, with a network that has nobody else in it.
+    /// As root, with a network that has no other host.
     Network,
-    /// The same as anybody.
+    /// As any user, with a network that has no other host.
     UserNetwork,
 }
 
@@ -33,10 +35,10 @@ impl Namespace {
         }
     }
 
-    /// Whether a shell script succeeds in there; if not, in words why.
+    /// Checks that a shell script succeeds in the namespace.
     ///
     /// # Errors
-    /// When it does not.
+    /// When it does not, with the reason as text.
     pub fn can(self, script: &str) -> Result<(), String> {
         let tried = self.command().args(["sh", "-c", script]).stdin(Stdio::null()).output();
         let tried = tried.map_err(|error| format!("`unshare` cannot be run: {error}"))?;
@@ -52,7 +54,7 @@ impl Namespace {
         command
     }
 
-    /// Runs one test of this test program once more, in there.
+    /// Runs one test of this test program again, in the namespace.
     #[track_caller]
     pub fn run(self, test: &str) {
         let program = env::current_exe().expect("this test's own program");
@@ -66,13 +68,13 @@ impl Namespace {
     }
 }
 
-/// Whether this is such a test.
+/// Returns true if this process is a test inside of a namespace.
 #[must_use]
 pub fn is_inside() -> bool {
     env::var_os(INSIDE).is_some()
 }
 
-/// Runs a program of the system, which must succeed, and says what it said.
+/// Runs a system program, which must succeed, and returns its output.
 #[track_caller]
 pub fn system<A: AsRef<OsStr>>(program: &str, arguments: impl IntoIterator<Item = A>) -> String {
     let ended = Command::new(program).args(arguments).stdin(Stdio::null()).output();
@@ -81,23 +83,23 @@ pub fn system<A: AsRef<OsStr>>(program: &str, arguments: impl IntoIterator<Item 
     String::from_utf8(ended.stdout).expect("output in UTF-8")
 }
 
-/// Unmounts what may be in use, or not mounted at all.
+/// Unmounts a folder, which may be in use, or not mounted at all.
 pub fn leave(folder: &Path) {
     drop(Command::new("umount").arg("--lazy").arg(folder).stderr(Stdio::null()).status());
 }
 
-/// Whether the long version of a test is wanted.
+/// Returns true if the long version of tests is requested.
 #[must_use]
 pub fn is_campaign() -> bool {
     env::var_os("TREEBEAM_CAMPAIGN").is_some()
 }
 
-/// Says something that is seen although the test succeeds.
+/// Prints a message that is visible although the test succeeds.
 pub fn remark(text: &str) {
     drop(writeln!(io::stderr(), "{text}"));
 }
 
-/// Passes over a test that cannot be done here; one that was asked for by name fails.
+/// Skips a test that cannot run here; in a campaign it fails instead.
 #[track_caller]
 pub fn pass_over(test: &str, why: &str) {
     assert!(!is_campaign(), "`{test}` cannot be done here: {why}");

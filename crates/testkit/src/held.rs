@@ -1,5 +1,4 @@
-//! A git that applies no patch as long as it is held: a run can be caught in the middle of a step, for as long as a test
-//! needs.
+//! Provides a git that blocks before it applies a patch, to catch a run in the middle of a step.
 
 use crate::program::{Call, Site};
 use crate::repo::script;
@@ -9,10 +8,10 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// No test holds it longer.
+/// Maximum time that a test holds git.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A git that waits before it applies a patch, while it is held.
+/// A git that blocks before it applies a patch, while it is held.
 #[derive(Debug)]
 pub struct HeldGit {
     hold: PathBuf,
@@ -21,7 +20,7 @@ pub struct HeldGit {
 }
 
 impl HeldGit {
-    /// For the program at this site; held.
+    /// Creates a held git for the program at this site.
     #[must_use]
     pub fn new(site: &Site) -> Self {
         let bin = site.repo.beside("bin");
@@ -48,7 +47,7 @@ impl HeldGit {
         git
     }
 
-    /// Begins a call, and waits until it has to wait for git.
+    /// Starts a call, and waits until it is blocked in git.
     #[must_use]
     #[track_caller]
     pub fn begin(&self, site: &Site, arguments: &[&str]) -> Call {
@@ -57,7 +56,7 @@ impl HeldGit {
         call
     }
 
-    /// Waits until somebody waits for it.
+    /// Waits until a call is blocked in git.
     #[track_caller]
     pub fn await_arrival(&self) {
         let begun = Instant::now();
@@ -67,13 +66,13 @@ impl HeldGit {
         }
     }
 
-    /// From now on it waits.
+    /// Makes git block from now on.
     pub fn hold(&self) {
         drop(fs::remove_file(&self.arrived));
         fs::write(&self.hold, "").expect("a file");
     }
 
-    /// From now on it does not.
+    /// Releases git.
     pub fn let_go(&self) {
         drop(fs::remove_file(&self.hold));
     }

@@ -1,14 +1,17 @@
-//! A program that does not want to end: it ignores being asked, and starts others that leave its group and its session,
-//! lose their parents and hold its output open. Each can be found by a word among its arguments.
+//! Provides a program that resists termination, and finds its processes.
+//!
+//! It ignores SIGTERM and SIGHUP, and starts others that leave its group and its session, lose
+//! their parents and keep its output open. Each can be found by a word among its arguments.
 
 use std::fs;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A program for `python3 -c`, whose first argument is the word that all of its processes have, and whose second is
-/// `wait` or `leave`: whether the first process stays. With the third argument `bare`, some are started without any
-/// environment. It says `ready` once all are there.
+/// A program for `python3 -c`, whose first argument is the word that all of its processes have, and
+/// whose second is `wait` or `leave`: `wait` keeps the first process running. With the third
+/// argument `bare`, some are started without any environment. It prints `ready` once all are
+/// running.
 pub const TREE: &str = r#"
 import os, signal, sys, time
 word, stay, bare = sys.argv[1], sys.argv[2], sys.argv[3:] == ["bare"]
@@ -41,13 +44,13 @@ if stay == "wait":
     time.sleep(300)
 "#;
 
-/// The processes that have this word among their arguments and have not ended.
+/// Returns the running processes that have this word among their arguments.
 #[must_use]
 pub fn with_word(word: &str) -> Vec<u32> {
     having("cmdline", word)
 }
 
-/// The processes that have this text in such a file of theirs.
+/// Returns the processes that have this text in a file of their `/proc` folder.
 fn having(file: &str, text: &str) -> Vec<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -58,14 +61,15 @@ fn having(file: &str, text: &str) -> Vec<u32> {
     pids.filter(|pid| *pid != std::process::id()).filter(has).collect()
 }
 
-/// The processes that were started with this value of `TREEBEAM_MARK` and have not ended.
+/// Returns the running processes that were started with this value of `TREEBEAM_MARK`.
 #[must_use]
 pub fn with_mark(mark: &Path) -> Vec<u32> {
     let variable = format!("TREEBEAM_MARK={}", mark.display());
     having("environ", &variable)
 }
 
-/// Those of them that are there two seconds from now, if not all are gone before.
+/// Returns the processes with this word that still run after two seconds; returns early if there
+/// are none.
 #[must_use]
 pub fn survivors(word: &str) -> Vec<u32> {
     let begun = Instant::now();

@@ -1,7 +1,9 @@
-//! A hundred texts that try to be more than text where they are shown: in HTML, in SVG, in scripts, in Markdown, in Mermaid,
-//! in a terminal, in a path, in a CSV. As an idea, a branch, a file name, a log or a cell they have to stay what they are.
+//! Lists a hundred texts that try to be more than text where they are shown.
+//!
+//! They target HTML, SVG, scripts, Markdown, Mermaid, terminals, paths and CSVs. As an idea, a
+//! branch, a file name, a log or a cell they must stay plain text.
 
-/// Markup, scripts and what is around them.
+/// Markup, scripts and their delimiters.
 const MARKUP: [&str; 33] = [
     "<script>alert(1)</script>",
     "</script><script>alert(1)</script>",
@@ -56,7 +58,7 @@ const CODE: [&str; 14] = [
     "=1+1,@SUM(A1),+cmd|' /C calc'!A0",
 ];
 
-/// What Markdown and Mermaid would take for their own.
+/// Syntax of Markdown and Mermaid.
 const MARKDOWN: [&str; 21] = [
     "a | b | c",
     "| --- | --- |",
@@ -81,7 +83,7 @@ const MARKDOWN: [&str; 21] = [
     "n0000 --> e0001; style n0000 fill:red\n```",
 ];
 
-/// What a terminal would obey, and letters that are not what they seem.
+/// Terminal controls, and deceptive characters.
 const LETTERS: [&str; 21] = [
     "\u{1b}[31mred\u{1b}[0m",
     "\u{1b}[2J\u{1b}[Hcleared",
@@ -116,10 +118,10 @@ const PATHS: [&str; 6] = [
     "-rf --help",
 ];
 
-/// How long a long one is.
+/// Length of a long text.
 const LONG: usize = 1 << 20;
 
-/// All of them, a hundred.
+/// Returns all hundred texts.
 #[must_use]
 pub fn all() -> Vec<String> {
     let lists: [&[&str]; 5] = [&MARKUP, &CODE, &MARKDOWN, &LETTERS, &PATHS];
@@ -127,7 +129,7 @@ pub fn all() -> Vec<String> {
     short.chain(long()).collect()
 }
 
-/// Those that are short enough to be shown a hundred times over.
+/// Returns the texts that are short enough to be shown a hundred times.
 #[must_use]
 pub fn short() -> Vec<String> {
     let mut all = all();
@@ -135,7 +137,8 @@ pub fn short() -> Vec<String> {
     all
 }
 
-/// A megabyte in one word, of what grows most when it is escaped, and of what begins and never ends.
+/// Returns texts of a megabyte: one word, characters that grow most when escaped, and sequences
+/// that begin and never end.
 fn long() -> [String; 5] {
     let (reversed, begun) = ("\u{202e}".repeat(LONG / 3 + 1), "\u{1b}]".repeat(LONG / 2));
     ["x".repeat(LONG), "<".repeat(LONG), reversed, begun, "a\n".repeat(LONG / 2)]

@@ -1,4 +1,4 @@
-//! A journal in memory that can be told to fail at any event, as a power cut would.
+//! Provides a journal in memory that can fail at any event, like a power cut.
 
 use treebeam_core::event::{Event, RunStarted, WorldKind};
 use treebeam_core::policy::{FixedSettings, RecordedAgents, RunLimits};
@@ -9,16 +9,16 @@ use treebeam_run::port::{CheckpointKind, Journal, PortError};
 /// A journal in memory.
 #[derive(Clone, Debug)]
 pub struct MemoryJournal {
-    /// What was appended.
+    /// Appended events.
     pub events: Vec<Event>,
-    /// After this many events the power is cut.
+    /// Number of events after which appending fails.
     pub fuse: Option<usize>,
-    /// How many checkpoints fail before one succeeds.
+    /// Number of checkpoints that fail before one succeeds.
     pub failing_checkpoints: u32,
 }
 
 impl MemoryJournal {
-    /// A journal of a run that has just begun.
+    /// Creates the journal of a run that has just started.
     #[must_use]
     pub fn begun(settings: FixedSettings, limits: RunLimits) -> Self {
         let started = RunStarted {
@@ -40,7 +40,7 @@ impl MemoryJournal {
         }
     }
 
-    /// The state that the events lead to.
+    /// Returns the state that the events lead to.
     #[must_use]
     pub fn state(&self) -> State {
         State::from_events(&self.events).expect("the events of a run")

@@ -1,12 +1,14 @@
-//! What the tests of treebeam share. Nothing of the product depends on it.
+//! Shared code of the tests of treebeam. No part of the product depends on it.
 //!
 //! # Layout
-//! [`memory`] is a world behind the ports, [`journal`] a journal with a fuse, [`repo`] a repository made by real git,
-//! [`program`] the real program in such a repository, [`older_run`] makes such a run one of an older treebeam, [`fault`] the same with faults at chosen moments,
-//! `held` a git that such a program has to wait for, [`apart`] runs a test in namespaces of its own, [`frozen`] stops a program
-//! with all that it has started, [`hostile`] is a program that does not want to end, [`hostile_text`] a hundred texts that want
-//! to be more than text, [`server`] is a server that may do everything wrong, [`counterpart`] real ones that know nothing of
-//! treebeam, `traces` looks for what a program has left.
+//! [`mod@memory`] is a world behind the ports, [`mod@journal`] a journal with a fuse, [`mod@repo`]
+//! a repository made by real git, [`mod@program`] the real program in such a repository.
+//! [`mod@older_run`] rewrites its run as one of an older version, [`mod@fault`] runs it with faults
+//! at chosen moments, [`mod@held`] is a git that blocks it, [`mod@apart`] runs a test in namespaces
+//! of its own, [`mod@frozen`] stops a program with all of its children. [`mod@hostile`] is a
+//! program that resists termination, [`mod@hostile_text`] a hundred texts that try to be more than
+//! text, [`mod@server`] a server that may do everything wrong, [`mod@counterpart`] starts real
+//! servers that were not written for treebeam, and [`mod@traces`] finds what a program has left.
 
 #![expect(
     clippy::expect_used,

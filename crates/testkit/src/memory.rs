@@ -1,5 +1,7 @@
-//! A world in memory behind all ports: legible functions of a seed, fast enough to crash a run at every event.
-//! It has no git, no files and no processes; what it was told survives a "crash" as a disk would.
+//! Provides a world in memory behind all ports, fast enough to crash a run at every event.
+//!
+//! Its results are simple functions of a seed. It has no git, no files and no processes; its data
+//! survives a "crash" as a disk would.
 
 mod agent;
 mod files;
@@ -22,81 +24,81 @@ use treebeam_run::prompt::PromptSet;
 #[derive(Debug)]
 pub struct MemoryWorld {
     seed: u64,
-    /// In which order sweeps end: any order must give the same tree.
+    /// Seed of the order in which sweeps end: any order must give the same tree.
     order: u64,
     disk: Mutex<Disk>,
     engine: Mutex<BTreeMap<u64, SweepJob>>,
     trouble: Mutex<Trouble>,
-    /// How often the run may still ask before it is interrupted; for ever, without a number.
+    /// Number of polls before the run is interrupted; `None` means never.
     calm: Mutex<Option<u64>>,
     inbox: Mutex<Letters>,
-    /// How many answers may be paid for; any number, without one.
+    /// Maximum number of paid answers; `None` means any number.
     purse: Option<usize>,
-    /// How long an answer takes on the wall: there, nothing else takes any time.
+    /// Wall time of an answer: no other step takes any time.
     answer_takes: SignedDuration,
-    /// How long a removal takes, really.
+    /// Real duration of a removal.
     discard_takes: Duration,
-    /// Whether ideas differ in words more often than in code.
+    /// True if ideas differ in words more often than in code.
     same_code: bool,
-    /// Tracked files that each sweep leaves other than committed: the root's, and any other.
+    /// Tracked files that each sweep rewrites: the root's, and any other.
     rewritten: [Vec<String>; 2],
 }
 
-/// Between an idea's code and the words that make it another idea.
+/// Separator between an idea's code and the words that make it another idea.
 const SAID_BY: &str = " said by ";
 
 /// The inbox, which survives a crash too.
 #[derive(Debug, Default)]
 struct Letters {
-    /// Messages that come with the n-th look from now.
+    /// Messages that arrive at the n-th poll from now.
     coming: BTreeMap<u64, Vec<InboxMessage>>,
     there: BTreeMap<MessageId, MessageContent>,
     aside: Vec<(MessageId, String)>,
-    /// Whether forgetting works.
+    /// True if removing a message has no effect.
     sticky: bool,
     looks: u64,
 }
 
-/// What goes wrong with the executor, or with the agent.
+/// Fault of the executor or the agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Trouble {
-    /// Nothing.
+    /// No fault.
     #[default]
     None,
-    /// Waiting for it panics.
+    /// Waiting for jobs panics.
     Panic,
     /// Every sweep fails.
     Failing,
-    /// Every end is said twice, the second time for an earlier submission.
+    /// Every end is reported twice, the second time for an earlier submission.
     Echo,
-    /// No question is answered, whatever it is.
+    /// No question is answered.
     NoAgent,
     /// Every job is lost, up to this submission of it.
     Losing(u32),
 }
 
-/// What survives a crash.
+/// Data that survives a crash.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Disk {
     /// Refs by name.
     pub refs: BTreeMap<String, String>,
-    /// Worktrees: the commit they are at, and what was changed since.
+    /// Worktrees: their commit, and the change since.
     pub worktrees: BTreeMap<String, (String, Option<String>)>,
     /// Files by path.
     pub files: BTreeMap<String, Vec<u8>>,
-    /// The changes that led to a commit, oldest first.
+    /// Changes that led to a commit, oldest first.
     commits: BTreeMap<String, Vec<String>>,
-    /// What makes two commits the same: not when they were made.
+    /// Content of a commit: equal for two commits that differ only in time.
     contents: BTreeMap<String, String>,
     ended: BTreeSet<String>,
-    /// Worktrees from before a power cut: of what was written there, contents are missing.
+    /// Worktrees from before a power cut, which lack contents written then.
     torn: BTreeSet<String>,
-    /// The keys of the questions that were answered.
+    /// Keys of the questions that were answered.
     paid: BTreeSet<String>,
 }
 
 impl MemoryWorld {
-    /// A world with this seed, whose sweeps end in an order of their own.
+    /// Creates a world with this seed, and a seed for the order in which sweeps end.
     #[must_use]
     pub fn new(seed: u64, order: u64) -> Self {
         let (disk, engine, trouble) = (Mutex::default(), Mutex::default(), Mutex::default());
@@ -118,26 +120,27 @@ impl MemoryWorld {
         }
     }
 
-    /// The same world, whose ideas differ in words more often than in code, and lead to the same files in any order.
+    /// Makes ideas differ in words more often than in code, and lead to the same files in any
+    /// order.
     #[must_use]
     pub fn with_same_code(self) -> Self {
         Self { same_code: true, ..self }
     }
 
-    /// The same world, in which the root's own sweep and those of candidates rewrite these tracked files.
+    /// Makes the root's own sweep and those of candidates rewrite these tracked files.
     #[must_use]
     pub fn with_rewritten_files(self, by_root: &[&str], by_candidates: &[&str]) -> Self {
         let owned = |paths: &[&str]| paths.iter().map(|&path| path.to_owned()).collect();
         Self { rewritten: [by_root, by_candidates].map(owned), ..self }
     }
 
-    /// The same world, in which it takes a moment to remove something.
+    /// Makes each removal take a moment.
     #[must_use]
     pub fn with_slow_removals(self) -> Self {
         Self { discard_takes: Duration::from_millis(3), ..self }
     }
 
-    /// Puts a message of this name into the inbox, after this many more looks into it.
+    /// Puts a message of this name into the inbox, after this many more polls.
     pub fn post(&self, name: &str, request: MessageContent, after: u64) {
         let id = name.parse().expect("a message's name");
         let mut letters = self.letters();
@@ -145,24 +148,24 @@ impl MemoryWorld {
         letters.coming.entry(at).or_default().push(InboxMessage { id, request });
     }
 
-    /// From now on, or not any more, a message that was forgotten is still there, as if its file could not be removed.
+    /// Sets whether removed messages stay, as if their files could not be removed.
     pub fn let_messages_stick(&self, sticky: bool) {
         self.letters().sticky = sticky;
     }
 
-    /// The messages that are still there.
+    /// Returns the messages in the inbox.
     #[must_use]
     pub fn posted(&self) -> Vec<MessageId> {
         self.letters().there.keys().cloned().collect()
     }
 
-    /// The messages that were set aside, each with its reason.
+    /// Returns the messages that were set aside, each with its reason.
     #[must_use]
     pub fn set_aside(&self) -> Vec<(MessageId, String)> {
         self.letters().aside.clone()
     }
 
-    /// How often the inbox was looked into.
+    /// Returns the number of polls of the inbox.
     #[must_use]
     pub fn looks(&self) -> u64 {
         self.letters().looks
@@ -172,12 +175,12 @@ impl MemoryWorld {
         self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whoever asks whether to go on is told so this often, and then no more; `None`: always.
+    /// Interrupts the run after this number of polls; `None` means never.
     pub fn interrupt_after(&self, asked: Option<u64>) {
         *self.calm.lock().unwrap_or_else(PoisonError::into_inner) = asked;
     }
 
-    /// From now on this goes wrong.
+    /// Sets the current fault.
     pub fn give(&self, trouble: Trouble) {
         *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
     }
@@ -186,19 +189,19 @@ impl MemoryWorld {
         *self.trouble.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets the commits that no ref points at.
+    /// Removes the commits that no ref points at.
     pub fn prune(&self) {
         let Disk { refs, commits, .. } = &mut *self.lock();
         commits.retain(|name, _| refs.values().any(|kept| kept == name));
     }
 
-    /// The commit that runs start from.
+    /// Returns the commit that runs start from.
     #[must_use]
     pub fn root() -> Commit {
         commit(&"0".repeat(40))
     }
 
-    /// All ports.
+    /// Returns all ports.
     #[must_use]
     pub fn ports(&self) -> RunPorts<'_> {
         RunPorts {
@@ -214,19 +217,19 @@ impl MemoryWorld {
         }
     }
 
-    /// What is on disk.
+    /// Returns a copy of the disk.
     #[must_use]
     pub fn disk(&self) -> Disk {
         self.lock().clone()
     }
 
-    /// How many worktrees there are.
+    /// Returns the number of worktrees.
     #[must_use]
     pub fn worktrees(&self) -> usize {
         self.lock().worktrees.len()
     }
 
-    /// The same world as it is now, which goes its own way from here, its sweeps in another order.
+    /// Returns an independent copy of the world, whose sweeps end in another order.
     #[must_use]
     pub fn fork(&self, order: u64) -> Self {
         let (same_code, rewritten) = (self.same_code, self.rewritten.clone());
@@ -239,12 +242,12 @@ impl MemoryWorld {
         fork
     }
 
-    /// The engine forgets what has not ended, as if the machine had been restarted.
+    /// Drops the jobs that have not ended, as if the machine had been restarted.
     pub fn restart(&self) {
         self.engine.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// Leaves each worktree without some of its contents, as nothing syncs them.
+    /// Removes some contents of each worktree, because worktrees are not synced.
     pub fn cut_power(&self) {
         let Disk { worktrees, torn, .. } = &mut *self.lock();
         torn.extend(worktrees.keys().cloned());
@@ -319,7 +322,7 @@ impl MemoryWorld {
     }
 }
 
-/// The results of a code state with these changes.
+/// Returns the results of a code state with these changes.
 #[must_use]
 pub fn results_csv(changes: &[String], rows: u32) -> String {
     let has = |word: &str| changes.iter().any(|change| change.contains(word));

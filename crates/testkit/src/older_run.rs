@@ -1,5 +1,7 @@
-//! Makes a recorded run what a treebeam before the versions of the rules would have recorded: figures and verdicts by the first
-//! rules, events without the fields that came later, and no manifest.
+//! Rewrites a recorded run as one of a version before rules versions.
+//!
+//! Scores and verdicts follow the first rules, events lack the fields that came later, and there is
+//! no manifest.
 
 use crate::program::{RUN, Site};
 use serde_json::Value;
@@ -15,11 +17,12 @@ use treebeam_core::state::State;
 use treebeam_score::compare::score_candidate_by;
 use treebeam_score::sweep_csv::Sweep;
 
-/// Fields that came with the versions of the rules.
+/// Fields that were introduced with the versions of the rules.
 pub const LATER_FIELDS: [&str; 5] =
     ["rules_version", "primary_means", "missing_columns", "ragged_lines", "repeated_ids"];
 
-/// Rewrites the record of a site's run as an older one. Digests of results are those of the files as they are now.
+/// Rewrites the record of a site's run as an older one. Digests of results are those of the files
+/// as they are now.
 pub fn write_as_older_run(site: &Site) {
     let text = site.text("journal.jsonl");
     let lines = text.lines().map(|line| serde_json::from_str(line).expect("a line in JSON"));
@@ -99,7 +102,7 @@ fn verdict_on(facts: &Facts, eval: EvalId, scored: &CandidateScore) -> GateVerdi
     judge_candidate(scored, work.files_changed, work.approval, &facts.settings)
 }
 
-/// Takes away what an older treebeam did not write.
+/// Removes the fields that an older version did not write.
 fn strip(value: &mut Value) {
     if let Some(fields) = value.as_object_mut() {
         for name in LATER_FIELDS {
@@ -112,7 +115,7 @@ fn strip(value: &mut Value) {
     }
 }
 
-/// The line again, with this event.
+/// Formats a journal line again, with this event.
 fn written(line: &Value, event: &Value) -> String {
     let (seq, epoch, t) = (&line["seq"], &line["epoch"], &line["t"]);
     let body = format!("{{\"seq\":{seq},\"epoch\":{epoch},\"t\":{t},\"event\":{event}");

@@ -1,5 +1,6 @@
-//! Drives the real program in a repository of its own: a clean environment, a deadline, and all that it said. What it
-//! leaves on disk is read here as files and JSON only, not through treebeam's own code.
+//! Runs the real program in a repository of its own, with a clean environment and a deadline.
+//!
+//! Its files on disk are read as text and JSON only, not through treebeam's own code.
 
 use crate::repo::TempRepo;
 use serde_json::Value;
@@ -12,28 +13,28 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// No call takes this long, unless it hangs.
+/// Maximum time of a call, unless it hangs.
 const DEADLINE: Duration = Duration::from_mins(2);
-/// How often a call is looked at.
+/// Interval between polls of a call.
 const GLANCE: Duration = Duration::from_millis(3);
-/// The run that [`Site`] is about.
+/// Name of the run of a [`Site`].
 pub const RUN: &str = "t";
 
-/// What the repository has.
+/// Files of the repository.
 const FILES: [(&str, &str); 2] = [("model.py", "x = 1\n"), ("src/lib/part.txt", "a part\n")];
 
 /// A repository and the program in it.
 #[derive(Debug)]
 pub struct Site {
-    /// The repository.
+    /// Repository of the site.
     pub repo: TempRepo,
     binary: PathBuf,
 }
 
-/// What became of a call.
+/// Result of a call.
 #[derive(Clone, Debug)]
 pub struct Said {
-    /// The exit code; none when it was killed.
+    /// Exit code; `None` if the call was killed.
     pub code: Option<i32>,
     /// Standard output.
     pub stdout: String,
@@ -42,7 +43,7 @@ pub struct Said {
 }
 
 impl Said {
-    /// Standard output as JSON lines.
+    /// Parses standard output as JSON lines.
     #[must_use]
     pub fn json_lines(&self) -> Vec<Value> {
         let parse = |line: &str| {
@@ -51,7 +52,7 @@ impl Said {
         self.stdout.lines().map(parse).collect()
     }
 
-    /// The same call, if it ended with this exit code.
+    /// Asserts the exit code, and returns the result.
     #[must_use]
     #[track_caller]
     pub fn exits(self, code: i32) -> Self {
@@ -59,7 +60,7 @@ impl Said {
         self
     }
 
-    /// The same call, if it said all of this on standard error.
+    /// Asserts that standard error contains all of these texts, and returns the result.
     #[must_use]
     #[track_caller]
     pub fn says<const N: usize>(self, texts: [&str; N]) -> Self {
@@ -71,25 +72,25 @@ impl Said {
 }
 
 impl Site {
-    /// The program in a repository with one commit of two files.
+    /// Creates a site in a repository with one commit of two files.
     #[must_use]
     pub fn new(binary: &str) -> Self {
         Self::of(TempRepo::with(&FILES).expect("a repository"), binary)
     }
 
-    /// The same on another disk: somewhere below this folder.
+    /// Creates a site below this folder, on another disk for example.
     #[must_use]
     pub fn new_in(above: &Path, binary: &str) -> Self {
         Self::of(TempRepo::with_in(above, &FILES).expect("a repository"), binary)
     }
 
-    /// The program in this repository.
+    /// Creates a site in this repository.
     #[must_use]
     pub fn of(repo: TempRepo, binary: &str) -> Self {
         Self { repo, binary: binary.into() }
     }
 
-    /// Where the program lies.
+    /// Returns the path of the program.
     #[must_use]
     pub fn binary(&self) -> &Path {
         &self.binary
@@ -118,25 +119,25 @@ impl Site {
         self.start(folder, variables, arguments).end(DEADLINE)
     }
 
-    /// Calls the program and kills it after this long.
+    /// Calls the program and kills it after this time.
     #[must_use]
     pub fn call_and_kill(&self, arguments: &[&str], after: Duration) -> Said {
         self.start(self.repo.path(), self.repo.variables(), arguments).end(after)
     }
 
-    /// Calls the program and lets it go on.
+    /// Starts the program in the background.
     #[must_use]
     pub fn begin(&self, arguments: &[&str]) -> Call {
         self.start(self.repo.path(), self.repo.variables(), arguments)
     }
 
-    /// Calls the program in another environment, and lets it go on.
+    /// Starts the program in the background, in another environment.
     #[must_use]
     pub fn begin_with(&self, variables: Vec<(OsString, OsString)>, arguments: &[&str]) -> Call {
         self.start(self.repo.path(), variables, arguments)
     }
 
-    /// Calls the program in another environment, lets it read this, and lets it go on.
+    /// Starts the program in the background, in another environment and with this input.
     #[must_use]
     pub fn begin_reading(
         &self,
@@ -149,13 +150,13 @@ impl Site {
         self.spawn(self.repo.path(), variables, arguments, None, file.into())
     }
 
-    /// Calls the program and lets it read this.
+    /// Calls the program with this input.
     #[must_use]
     pub fn call_reading(&self, arguments: &[&str], input: &str) -> Said {
         self.begin_reading(self.repo.variables(), arguments, input).end(DEADLINE)
     }
 
-    /// Calls the program with nobody left to read its standard output.
+    /// Calls the program with a standard output that is closed at its other end.
     #[must_use]
     pub fn call_unheard(&self, arguments: &[&str]) -> Said {
         let (reader, writer) = std::io::pipe().expect("a pipe");
@@ -198,7 +199,7 @@ impl Site {
         Call { child: command.spawn().expect("the program"), spoken }
     }
 
-    /// A dry run with these flags, which must end well.
+    /// Makes a dry run with these flags, which must succeed.
     #[track_caller]
     #[expect(clippy::must_use_candidate, reason = "called for what it leaves on disk, too")]
     pub fn run(&self, flags: &[&str]) -> Said {
@@ -207,7 +208,7 @@ impl Site {
         said
     }
 
-    /// A resume with these flags, which must end well.
+    /// Resumes the run with these flags, which must succeed.
     #[track_caller]
     #[expect(clippy::must_use_candidate, reason = "called for what it leaves on disk, too")]
     pub fn resume(&self, flags: &[&str]) -> Said {
@@ -216,7 +217,7 @@ impl Site {
         said
     }
 
-    /// Validation must find nothing.
+    /// Asserts that validation finds nothing.
     #[track_caller]
     pub fn must_be_sound(&self) {
         let said = self.call(&["validate", RUN]).exits(0);
@@ -224,13 +225,13 @@ impl Site {
         assert!(self.text("VALIDATION_REPORT.md").contains("Nothing found."));
     }
 
-    /// Where a file of the run lies.
+    /// Returns the path of a file of the run.
     #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {
         self.repo.path().join(".treebeam/runs").join(RUN).join(name)
     }
 
-    /// A file of the run.
+    /// Returns the text of a file of the run.
     #[must_use]
     #[track_caller]
     pub fn text(&self, name: &str) -> String {
@@ -238,14 +239,14 @@ impl Site {
         fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
 
-    /// The run's manifest.
+    /// Returns the run's manifest.
     #[must_use]
     #[track_caller]
     pub fn manifest(&self) -> Value {
         serde_json::from_str(&self.text("manifest.json")).expect("a manifest in JSON")
     }
 
-    /// The events of the run's journal.
+    /// Returns the events of the run's journal.
     #[must_use]
     #[track_caller]
     pub fn events(&self) -> Vec<Value> {
@@ -257,19 +258,20 @@ impl Site {
         journal.lines().map(event).collect()
     }
 
-    /// All refs of the repository but those of journals, which hold times on the wall.
+    /// Returns all refs of the repository but those of journals, which depend on the time.
     #[must_use]
     pub fn refs(&self) -> String {
         self.repo.git(["for-each-ref", "--exclude=refs/treebeam/**"]).expect("the refs")
     }
 
-    /// Both runs must be the same but for how they came about: reports, refs, manifest, and all files that were accepted.
+    /// Asserts that both runs are the same but for their history: reports, refs, manifest, and all
+    /// accepted files.
     #[track_caller]
     pub fn must_equal(&self, other: &Self) {
         for report in ["TREE_SUMMARY.md", "TREE_GRAPH.md", "results.tsv", "VALIDATION_REPORT.md"] {
             assert_eq!(self.text(report), other.text(report));
         }
-        // Times stand in the page, and those of the dry world alone are the same each time.
+        // The page contains times, and only those of the dry world are the same each time.
         if self.manifest()["run_config"]["world"]["dry"].is_object() {
             let page = "report.html";
             assert!(self.text(page) == other.text(page), "{page} differs");
@@ -285,7 +287,7 @@ impl Site {
         }
     }
 
-    /// What of a manifest must be the same.
+    /// Returns the part of a manifest that must be the same.
     fn lasting(&self) -> Value {
         let mut manifest = self.manifest();
         let document = manifest.as_object_mut().expect("an object");
@@ -297,7 +299,8 @@ impl Site {
         manifest
     }
 
-    /// The files below a folder, without those of single submissions: an interrupted run may have more of them.
+    /// Returns the files below a folder, without those of single submissions: an interrupted run
+    /// may have more of them.
     #[must_use]
     pub fn accepted(&self, folder: &str) -> BTreeMap<String, Vec<u8>> {
         let submission =
@@ -307,7 +310,7 @@ impl Site {
         files
     }
 
-    /// All files below a folder of the run, by path; none where there is no such folder.
+    /// Returns all files below a folder of the run, by path; none if there is no such folder.
     #[must_use]
     pub fn files(&self, folder: &str) -> BTreeMap<String, Vec<u8>> {
         let mut found = BTreeMap::new();
@@ -315,7 +318,7 @@ impl Site {
         found
     }
 
-    /// The names in a folder of the run, sorted; none where there is no such folder.
+    /// Returns the sorted names in a folder of the run; none if there is no such folder.
     #[must_use]
     pub fn names(&self, folder: &str) -> Vec<String> {
         let Ok(entries) = fs::read_dir(self.path(folder)) else { return Vec::new() };
@@ -341,29 +344,29 @@ fn collect(folder: &Path, name: &str, found: &mut BTreeMap<String, Vec<u8>>) {
     }
 }
 
-/// A call that goes on. It is killed when it is dropped.
+/// A call in the background, killed on drop.
 #[derive(Debug)]
 pub struct Call {
     child: Child,
-    /// Files, because a child of the child could keep a pipe open for ever.
+    /// Output goes to files, because a child of the child could keep a pipe open forever.
     spoken: tempfile::TempDir,
 }
 
-/// What a process can be told.
+/// Signal to a process.
 #[cfg(unix)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// Ctrl-C.
+    /// Signal of Ctrl-C.
     Interrupt,
-    /// `kill`.
+    /// Signal of a plain `kill`.
     Terminate,
-    /// The terminal is gone.
+    /// Signal for a lost terminal.
     Hangup,
-    /// The end, at once.
+    /// Immediate end.
     Kill,
-    /// Stop, and do nothing.
+    /// Suspends a process.
     Stop,
-    /// Go on.
+    /// Resumes a suspended process.
     Continue,
 }
 
@@ -382,7 +385,7 @@ impl Signal {
     }
 }
 
-/// Sends a signal to a process, and says whether there is one of that number.
+/// Sends a signal to a process, and returns true if the process exists.
 #[cfg(unix)]
 #[must_use]
 pub fn send(pid: u32, signal: Signal) -> bool {
@@ -391,7 +394,7 @@ pub fn send(pid: u32, signal: Signal) -> bool {
     pid.is_some_and(|pid| kill_process(pid, signal.number()).is_ok())
 }
 
-/// The same to all of a group, which has its first process's number.
+/// Sends a signal to a process group, which has the number of its first process.
 #[cfg(unix)]
 #[must_use]
 pub fn send_group(pid: u32, signal: Signal) -> bool {
@@ -407,38 +410,38 @@ impl Drop for Call {
 }
 
 impl Call {
-    /// Its number.
+    /// Returns the process id of the call.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Lets it end, or kills it after a long time.
+    /// Waits for the end of the call, and kills it after a long time.
     #[must_use]
     pub fn wait(self) -> Said {
         self.end(DEADLINE)
     }
 
-    /// Ends it at once. A child that is dead already stays so.
+    /// Kills the call at once. A child that has ended already is left alone.
     fn kill(&mut self) {
         drop(self.child.kill());
         drop(self.child.wait());
     }
 
-    /// Sends it a signal.
+    /// Sends a signal to the call.
     #[cfg(unix)]
     pub fn signal(&self, signal: Signal) {
         assert!(send(self.pid(), signal), "to signal the program");
     }
 
-    /// What it has said on standard output by now.
+    /// Returns the standard output so far.
     #[must_use]
     pub fn said_so_far(&self) -> String {
         let bytes = fs::read(self.spoken.path().join("stdout")).expect("the output");
         String::from_utf8(bytes).expect("output in UTF-8")
     }
 
-    /// Waits until it has said this on standard error.
+    /// Waits until standard error contains this text.
     #[track_caller]
     pub fn await_said(&self, text: &str) {
         let begun = Instant::now();
@@ -453,13 +456,13 @@ impl Call {
         }
     }
 
-    /// Whether it has not ended.
+    /// Returns true if the call has not ended.
     #[must_use]
     pub fn goes_on(&mut self) -> bool {
         self.child.try_wait().expect("the state of the program").is_none()
     }
 
-    /// Waits for its end, and kills it after this long.
+    /// Waits for the end of the call, and kills it after this time.
     #[must_use]
     pub fn end(mut self, patience: Duration) -> Said {
         let begun = Instant::now();

@@ -1,5 +1,7 @@
-//! A git repository for one test, made by real git in a folder that goes away with it. It depends on nothing of the
-//! machine's git configuration, and two of them made alike have the same commits.
+//! Creates git repositories for tests, by real git in a temporary folder.
+//!
+//! They do not depend on the machine's git configuration, and two of them made alike have the same
+//! commits.
 
 use std::ffi::OsString;
 use std::fs;
@@ -16,10 +18,10 @@ pub struct TempRepo {
 }
 
 impl TempRepo {
-    /// An empty folder at `name` in a fresh place; no repository yet.
+    /// Creates an empty folder at `name` in a fresh place; no repository yet.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// When it cannot be created.
     pub fn folder(name: &str) -> io::Result<Self> {
         Self::folder_in(tempfile::tempdir()?, name)
     }
@@ -31,28 +33,29 @@ impl TempRepo {
         Ok(Self { folder, path })
     }
 
-    /// A repository without a commit.
+    /// Creates a repository without a commit.
     ///
     /// # Errors
-    /// When git cannot.
+    /// When git fails.
     pub fn empty() -> io::Result<Self> {
         let repo = Self::folder("repo")?;
         repo.git(["init", "--quiet", "--initial-branch=main"])?;
         Ok(repo)
     }
 
-    /// A repository with one commit of these files.
+    /// Creates a repository with one commit of these files.
     ///
     /// # Errors
-    /// When git cannot.
+    /// When git fails.
     pub fn with(files: &[(&str, &str)]) -> io::Result<Self> {
         Self::empty()?.filled(files)
     }
 
-    /// The same in a folder below this one, on another disk for example.
+    /// Creates a repository with one commit of these files below a folder, on another disk for
+    /// example.
     ///
     /// # Errors
-    /// When git cannot.
+    /// When git fails.
     pub fn with_in(above: &Path, files: &[(&str, &str)]) -> io::Result<Self> {
         let repo = Self::folder_in(tempfile::tempdir_in(above)?, "repo")?;
         repo.git(["init", "--quiet", "--initial-branch=main"])?;
@@ -67,19 +70,19 @@ impl TempRepo {
         Ok(self)
     }
 
-    /// Where it is.
+    /// Returns the path of the repository.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// A place beside it, outside of the repository.
+    /// Returns a path beside the repository, outside of it.
     #[must_use]
     pub fn beside(&self, name: &str) -> PathBuf {
         self.path.with_file_name(name)
     }
 
-    /// Writes a file, and the folders above it.
+    /// Writes a file, and creates the folders above it.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -89,28 +92,28 @@ impl TempRepo {
         fs::write(path, text)
     }
 
-    /// Commits everything there is, and says the commit's name.
+    /// Commits all files, and returns the commit's name.
     ///
     /// # Errors
-    /// When git cannot.
+    /// When git fails.
     pub fn commit(&self, title: &str) -> io::Result<String> {
         self.git(["add", "--all"])?;
         self.git(["commit", "--quiet", "--allow-empty", "--message", title])?;
         self.git(["rev-parse", "HEAD"])
     }
 
-    /// Runs git in the repository and says what it said.
+    /// Runs git in the repository and returns its output.
     ///
     /// # Errors
-    /// When it fails, with its own words.
+    /// When it fails, with git's message.
     pub fn git<const N: usize>(&self, arguments: [&str; N]) -> io::Result<String> {
         self.git_in(&self.path, &arguments)
     }
 
-    /// Runs git in another folder, in the same way.
+    /// Runs git in another folder and returns its output.
     ///
     /// # Errors
-    /// When it fails, with its own words.
+    /// When it fails, with git's message.
     pub fn git_in(&self, folder: &Path, arguments: &[&str]) -> io::Result<String> {
         let mut command = Command::new("git");
         command.args(arguments).current_dir(folder).env_clear().envs(self.variables());
@@ -126,12 +129,13 @@ impl TempRepo {
         Err(io::Error::other(format!("git {arguments:?}: {}", text(&output.stderr))))
     }
 
-    /// Runs git in the repository beside others who commit and remove worktrees. Some of git's commands look at all
-    /// worktrees, and die when one goes at that very moment, also by `git worktree remove`; some remember which objects
-    /// there are, and die of a ref to a newer one. They are asked again.
+    /// Runs git in the repository while other processes commit and remove worktrees. Some of git's
+    /// commands read all worktrees, and fail when one is removed at that very moment, also by
+    /// `git worktree remove`; some cache which objects exist, and fail at a ref to a newer one.
+    /// Such commands are repeated.
     ///
     /// # Errors
-    /// When git fails of anything else, or again and again.
+    /// When git fails for another reason, or again and again.
     pub fn git_beside(&self, arguments: &[&str]) -> io::Result<String> {
         const OWN: [&str; 3] = [
             "fatal: Invalid path",
@@ -150,7 +154,8 @@ impl TempRepo {
         last
     }
 
-    /// An environment of a user with an empty home folder (`home` beside the repository) and no identity.
+    /// Returns the environment of a user with an empty home folder (`home` beside the repository)
+    /// and no identity.
     #[must_use]
     pub fn variables(&self) -> Vec<(OsString, OsString)> {
         let inherited = ["PATH", "SYSTEMROOT", "TEMP", "TMP"];
@@ -162,15 +167,16 @@ impl TempRepo {
         kept.chain(fixed.map(|(name, value)| (name.into(), value))).collect()
     }
 
-    /// That home folder.
+    /// Returns the home folder of [`Self::variables`].
     #[must_use]
     pub fn home(&self) -> PathBuf {
         self.folder.path().join("home")
     }
 }
 
-/// Makes a shell script that can be run at once. Another process writes it: while this one had it open for writing, a
-/// child that another thread forks would have it open too, and nobody could run it.
+/// Creates a shell script that can be run at once. Another process writes it: while this one had it
+/// open for writing, a child forked by another thread would have it open too, and running it would
+/// fail.
 ///
 /// # Errors
 /// When it cannot be written.
@@ -182,10 +188,10 @@ pub fn script(path: &Path, text: &str) -> io::Result<()> {
     if written.success() { Ok(()) } else { Err(io::Error::other("the script was not written")) }
 }
 
-/// Makes a pipe with a name, which waits for a writer when it is opened to be read.
+/// Creates a named pipe, on which opening for reading waits for a writer.
 ///
 /// # Errors
-/// When it cannot be made.
+/// When it cannot be created.
 #[cfg(unix)]
 pub fn pipe(path: &Path) -> io::Result<()> {
     let made = Command::new("mkfifo").arg(path).status()?;

@@ -1,5 +1,6 @@
-//! A server that says what its script wants, well or badly: whole answers, halves, silence, rubbish. Threads and sockets
-//! only, so that nothing mends what is meant to be broken.
+//! Runs a scripted server that answers well or badly: whole answers, halves, silence, rubbish.
+//!
+//! Threads and sockets only, so that no library corrects what is meant to be broken.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -8,38 +9,38 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// A request that came.
+/// A request that the server received.
 #[derive(Clone, Debug)]
 pub struct Hit {
-    /// Which, counted from 0, of all that came to this server.
+    /// Index of the request, from 0.
     pub number: usize,
-    /// What was asked for.
+    /// Path of the request.
     pub path: String,
-    /// Its headers, with small names.
+    /// Headers, with lowercase names.
     pub headers: Vec<(String, String)>,
-    /// What came with it.
+    /// Body of the request.
     pub body: String,
 }
 
 impl Hit {
-    /// A header.
+    /// Returns the value of a header.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
     }
 }
 
-/// What the server does next.
+/// One step of an answer.
 #[derive(Clone, Debug)]
 pub enum Act {
-    /// Says this, as it is.
+    /// Sends these bytes as they are.
     Send(Vec<u8>),
-    /// Does nothing for a while, or until the server ends.
+    /// Waits for a while, or until the server ends.
     Pause(Duration),
 }
 
 impl Act {
-    /// A whole answer.
+    /// Builds a whole answer.
     #[must_use]
     pub fn answer(status: u16, headers: &[(&str, &str)], body: &str) -> Vec<Self> {
         let headers: String =
@@ -51,7 +52,7 @@ impl Act {
         vec![Self::Send((head + body).into_bytes())]
     }
 
-    /// The beginning of an answer whose end is the end of the connection.
+    /// Builds the beginning of an answer that ends with the connection.
     #[must_use]
     pub fn open(status: u16, content_type: &str, body: &str) -> Vec<Self> {
         let head = format!(
@@ -60,7 +61,7 @@ impl Act {
         vec![Self::Send((head + body).into_bytes())]
     }
 
-    /// An answer that promises more than it has.
+    /// Builds an answer that is shorter than its content length.
     #[must_use]
     pub fn half(status: u16, content_type: &str, body: &str) -> Vec<Self> {
         let length = body.len() + 1000;
@@ -71,7 +72,7 @@ impl Act {
     }
 }
 
-/// A server on this machine. It ends when it is dropped.
+/// A server on this machine, stopped on drop.
 #[derive(Debug)]
 pub struct Server {
     port: u16,
@@ -81,7 +82,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a server with this script: what is done about a request. Afterwards the connection is closed.
+    /// Starts a server whose script returns the steps for each request. Afterwards the connection
+    /// is closed.
     #[must_use]
     pub fn start(script: impl Fn(&Hit) -> Vec<Act> + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -102,13 +104,13 @@ impl Server {
         Self { port, hits, over, listener: Some(thread::spawn(listen)) }
     }
 
-    /// Where it is.
+    /// Returns the base URL of the server.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// All requests that came so far.
+    /// Returns all requests so far.
     #[must_use]
     pub fn hits(&self) -> Vec<Hit> {
         self.hits.lock().expect("the hits").clone()
@@ -118,7 +120,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.over.store(true, Ordering::SeqCst);
-        // One more connection, so that the listener looks up.
+        // One more connection, to wake the listener.
         drop(TcpStream::connect(("127.0.0.1", self.port)));
         if let Some(listener) = self.listener.take() {
             drop(listener.join());
@@ -126,7 +128,7 @@ impl Drop for Server {
     }
 }
 
-/// A port of this machine where nobody is.
+/// Returns a port of this machine without a listener.
 #[must_use]
 pub fn closed_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");

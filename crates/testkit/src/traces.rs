@@ -1,14 +1,14 @@
-//! What the program must not leave behind: files without a name to stay, and processes. Looks only, and removes nothing.
+//! Finds what the program must not leave behind: temporary files and processes. Removes nothing.
 
 use std::fs;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a git that outlived its runner may go on.
+/// Maximum time that a git may outlive its parent.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Files of a run that were to get another name.
+/// Returns the temporary files of a run, which were to be renamed.
 #[must_use]
 pub fn strays(run: &Path) -> Vec<String> {
     strays_at(run, 0)
@@ -29,7 +29,7 @@ fn strays_at(folder: &Path, depth: u32) -> Vec<String> {
     found
 }
 
-/// No process is in the folder or speaks of it, or will not be for long.
+/// Asserts that no process works in the folder or names it, or will not for long.
 #[track_caller]
 pub fn no_process(folder: &Path) {
     let begun = Instant::now();
@@ -39,7 +39,7 @@ pub fn no_process(folder: &Path) {
     }
 }
 
-/// The processes that are in the folder or speak of it, each with its words; not this one.
+/// Returns the processes that work in the folder or name it, with their arguments; not this one.
 #[must_use]
 pub fn processes(folder: &Path) -> Vec<(u32, String)> {
     let text = folder.display().to_string();

@@ -1,4 +1,4 @@
-//! The agent of the world in memory: ideas and diffs that are functions of the seed, and a purse that may be empty.
+//! Implements the agent of the world in memory: ideas and diffs by the seed, within a budget.
 
 use super::{MemoryWorld, SAID_BY, Trouble};
 use jiff::SignedDuration;
@@ -8,7 +8,7 @@ use treebeam_run::port::{
     Agent, AgentError, AgentReply, AgentRequest, AgentRole, Cost, EditMode, PortError, TokenUsage,
 };
 
-/// All the code that there is where ideas differ in words more often than in code.
+/// All codes of a world where ideas differ in words more often than in code.
 const CODES: [&str; 7] = [
     "gain 20 one",
     "gain 40 two",
@@ -54,25 +54,25 @@ impl Agent for MemoryWorld {
 }
 
 impl MemoryWorld {
-    /// The same world, whose agent answers so many questions; one that it has answered costs nothing more.
+    /// Limits the number of paid answers; repeating an answered question is free.
     #[must_use]
     pub fn with_purse(self, answers: usize) -> Self {
         Self { purse: Some(answers), ..self }
     }
 
-    /// The same world, in which an answer takes a second on the wall.
+    /// Makes an answer take a second of wall time.
     #[must_use]
     pub fn with_slow_answers(self) -> Self {
         Self { answer_takes: SignedDuration::from_secs(1), ..self }
     }
 
-    /// How many answers were paid for.
+    /// Returns the number of paid answers.
     #[must_use]
     pub fn paid(&self) -> usize {
         self.lock().paid.len()
     }
 
-    /// What the answers took that were paid for, each of them once.
+    /// Returns the bills of the paid answers, each counted once.
     #[must_use]
     pub fn bills(&self) -> RoleBills {
         let mut bills = RoleBills::default();
@@ -83,7 +83,7 @@ impl MemoryWorld {
         bills
     }
 
-    /// An answer with what it takes, which follows from the question, as it does where answers come back from disk.
+    /// Returns an answer with its usage, which follows from the question, as for answers from disk.
     fn billed(&self, key: &str, text: String) -> AgentReply {
         let drawn = self.draw(key) % 1000;
         let usage = Some(TokenUsage { input: drawn, cached: drawn / 2, output: drawn % 10 });
@@ -130,8 +130,8 @@ impl MemoryWorld {
         reply
     }
 
-    /// What an idea does at the attempt that a key names: every other failing sweep, and every other patch that does not
-    /// apply, is mended the second time.
+    /// Returns what an idea does at the attempt that a key names: every other failing sweep, and
+    /// every other patch that does not apply, succeeds the second time.
     fn at_attempt(&self, key: &str, idea: &str) -> String {
         let first = key.contains("-a1-");
         if first || self.draw(&format!("mended {idea}")).is_multiple_of(2) {
@@ -142,7 +142,7 @@ impl MemoryWorld {
     }
 }
 
-/// An idea with all that belongs to one.
+/// Formats an idea with all of its sections.
 fn whole(title: &str) -> String {
     format!("IDEA: {title}\nRATIONALE: to see\nREQUIRED_CHANGES: as it says\n")
 }

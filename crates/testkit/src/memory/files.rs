@@ -1,4 +1,4 @@
-//! The run's files of the world in memory.
+//! Implements the run's files of the world in memory.
 
 use super::MemoryWorld;
 use std::io::{Cursor, Read};

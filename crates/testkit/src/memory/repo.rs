@@ -1,4 +1,4 @@
-//! The repository of the world in memory: refs, worktrees and commits by name, without any file.
+//! Implements the repository of the world in memory: refs, worktrees and commits by name.
 
 use super::{Disk, MemoryWorld, SAID_BY, commit};
 use treebeam_core::event::{Leftover, LeftoverKind};
@@ -9,7 +9,7 @@ use treebeam_run::port::{
 };
 
 impl Disk {
-    /// A commit with its tree, which is the changes that led to it.
+    /// Returns a commit with its tree, which is the changes that led to it.
     fn committed(&self, name: &str) -> CommittedTree {
         let changes = self.commits.get(name).map_or(&[][..], Vec::as_slice);
         let digest = Sha256::hash_bytes(changes.join("\n").as_bytes());
@@ -77,7 +77,7 @@ impl Repo for MemoryWorld {
         let mut changes = disk.commits.get(&parent).cloned().unwrap_or_default();
         changes.push(change);
         if self.same_code {
-            // The files have each part once, whichever came first.
+            // Each part occurs once, whatever the order.
             changes.sort_unstable();
             changes.dedup();
         }
