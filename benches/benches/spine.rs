@@ -1,4 +1,5 @@
-//! `cargo bench -p treebeam-benches`: one table of ratios. What each row means stands in `benches/README.md`.
+//! `cargo bench -p treebeam-benches`: one table of ratios. Its rows are explained in
+//! `benches/README.md`.
 
 use std::error::Error;
 

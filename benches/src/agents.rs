@@ -1,5 +1,7 @@
-//! Calls through the door to agents, against the same calls through a provider's own Python library, and against the bare
-//! exchange of bytes. The server answers at once, so that what is left is what each side adds. It judges nothing.
+//! Measures calls through the agent door, against a provider's Python library and bare bytes.
+//!
+//! The server answers at once, so that the difference is the overhead of each side. It judges
+//! nothing.
 
 mod bare;
 mod door;
@@ -15,13 +17,13 @@ use server::Answers;
 
 pub(crate) use server::serve;
 
-/// The task of a process that [`serve`]s.
+/// Name of the task of a process that [`serve`]s.
 pub(crate) const TASK: &str = "answers";
 
-/// What is asked each time.
+/// Prompt of each call.
 const PROMPT: &str = "Say something.";
 
-/// How many calls at once, how many in a round, and how many rounds.
+/// Number of concurrent calls, of calls in a round, and of rounds.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     at_once: u32,
@@ -32,13 +34,13 @@ struct Case {
 const CASES: [Case; 2] =
     [Case { at_once: 1, calls: 200, rounds: 15 }, Case { at_once: 200, calls: 2000, rounds: 9 }];
 
-/// One of those that are compared.
+/// A side of the comparison.
 trait Contender {
-    /// Makes the calls of a round, and says what they took.
+    /// Makes the calls of a round, and returns their cost.
     fn round(&mut self, case: Case) -> Outcome<Took>;
 }
 
-/// Prints what a call costs.
+/// Prints the cost of a call.
 pub(crate) fn agents() -> Outcome<()> {
     let server = Answers::start()?;
     let (memory, disk) = (gauge::in_memory()?, gauge::on_disk()?);
@@ -55,7 +57,8 @@ pub(crate) fn agents() -> Outcome<()> {
     Ok(())
 }
 
-/// What each round took, of each contender. The first round is for warming up, and another one begins each time.
+/// Measures each round of each contender. The first round is a warm-up, and each round starts with
+/// another contender.
 fn measure(case: Case, all: &mut [&mut dyn Contender; 4]) -> Outcome<[Vec<Took>; 4]> {
     let mut rounds: [Vec<Took>; 4] = Default::default();
     for round in 0..=case.rounds {

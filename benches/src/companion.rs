@@ -1,10 +1,12 @@
-//! A process that answers each line with a line, so that all who are compared are asked alike. It ends with its input.
+//! Runs a process that answers each line with a line; it ends with its input.
+//!
+//! All contenders of a comparison are called alike through it.
 
 use crate::Outcome;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-/// A process that is there through all rounds.
+/// A process that lives through all rounds.
 pub(crate) struct Companion {
     process: Child,
     input: Option<ChildStdin>,
@@ -12,7 +14,7 @@ pub(crate) struct Companion {
 }
 
 impl Companion {
-    /// Starts it, and waits until it says that it is ready.
+    /// Starts a process, and waits until it is ready.
     pub(crate) fn start(command: &mut Command) -> Outcome<Self> {
         let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let output = process.stdout.take().ok_or("a process without output")?;
@@ -42,7 +44,7 @@ impl Companion {
 impl Drop for Companion {
     fn drop(&mut self) {
         drop(self.input.take());
-        // It has nothing left to do; how it ends changes no figure.
+        // How it ends changes no figure.
         let _ended = self.process.wait();
     }
 }

@@ -1,4 +1,4 @@
-//! A dry run on a real repository, against a shell script that does nothing but its git commands.
+//! Measures a dry run on a real repository, against a shell script of its git commands alone.
 
 use crate::gauge::{self, median};
 use crate::script::{Recorder, Script};
@@ -56,7 +56,7 @@ fn compare(name: &str, folder: &TempDir) -> Outcome<()> {
     Ok(())
 }
 
-/// What something took.
+/// Cost of a run or a script.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Took {
     pub(crate) wall: f64,
@@ -69,7 +69,8 @@ pub(crate) fn timed(work: impl FnOnce() -> Outcome<()>) -> Outcome<Took> {
     Ok(Took { wall: begun.elapsed().as_secs_f64(), ticks: gauge::ticks() - before })
 }
 
-/// A repository that is made anew, at the same place, for each measurement: so each has the same commits.
+/// A repository that is recreated at the same place for each measurement: so each has the same
+/// commits.
 pub(crate) struct Bench {
     pub(crate) folder: PathBuf,
     pub(crate) variables: Vec<(OsString, OsString)>,
@@ -98,7 +99,7 @@ impl Bench {
         self.commit()
     }
 
-    /// Commits all files of the repository that the others are made from.
+    /// Commits all files of the template repository.
     pub(crate) fn commit(&self) -> Outcome<()> {
         let pristine = self.folder.join("pristine");
         must(self.git(&pristine).args(["add", "--all"]))?;
@@ -112,7 +113,7 @@ impl Bench {
         command
     }
 
-    /// All refs, with what they point at: the same after a run as after its script.
+    /// Returns all refs with their targets: the same after a run as after its script.
     fn refs(&self) -> Outcome<Vec<u8>> {
         Ok(self.git(&self.repo()).arg("for-each-ref").output()?.stdout)
     }
@@ -121,7 +122,7 @@ impl Bench {
         self.folder.join("repo")
     }
 
-    /// A fresh repository, with everything of before on the disk.
+    /// Creates a fresh repository, with earlier writes flushed to the disk.
     pub(crate) fn afresh(&self) -> Outcome<()> {
         if self.repo().exists() {
             fs::remove_dir_all(self.repo())?;
@@ -131,7 +132,7 @@ impl Bench {
         must(&mut Command::new("sync"))
     }
 
-    /// Records a run, and writes its git commands down.
+    /// Records a run, and writes its git commands as a script.
     fn script(&self) -> Outcome<Script> {
         self.afresh()?;
         let recorder = Recorder::new(&self.folder, &["git"], &std::env::var("PATH")?)?;
@@ -151,7 +152,7 @@ impl Bench {
     }
 }
 
-/// What `treebeam run --dry-run` does, but that every cleanup works at once.
+/// Does the work of `treebeam run --dry-run`, except that every cleanup succeeds at once.
 fn drive(repo: &Path, variables: Vec<(OsString, OsString)>) -> Outcome<()> {
     let user = open_repo_with(repo, variables)?;
     let started = started(user.head.clone(), user.head_time)?;

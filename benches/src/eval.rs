@@ -1,5 +1,7 @@
-//! Evals with agents that answer at once and a sweep that is over at once, by the real program, against two shell scripts: one
-//! does nothing but its git commands and starts its programs, the other is what somebody would write for the same job.
+//! Measures real evals with instant agents and sweeps, against two shell scripts.
+//!
+//! One script makes only the program's git commands and starts its programs, the other is a
+//! handwritten one for the same job.
 
 use crate::dry::{Bench, Took, timed};
 use crate::gauge::{self, median};
@@ -16,7 +18,7 @@ use tempfile::TempDir;
 const EVALS: u32 = 40;
 const ROUNDS: usize = 5;
 
-/// Programs that are over at once. Each idea has a change of its own: twins would not be measured.
+/// Instant programs. Each idea has a change of its own: twins would not be measured.
 const TOOLS: [(&str, &str); 3] = [
     ("instant-coder", "#!/bin/sh\nexec sed \"s/^+x/+$TREEBEAM_EVAL/\" change.diff\n"),
     ("instant-reviewer", "#!/bin/sh\necho VERDICT: APPROVE\n"),
@@ -28,7 +30,7 @@ const CONFIG: &str = "sweep_command = ['instant-sweep']\nscore.primary = 'a'\n\
 const CHANGE: &str =
     "diff --git a/new b/new\nnew file mode 100644\n--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+x\n";
 
-/// An idea, as somebody would try it by hand: nine commands, as durable as ours.
+/// Handwritten eval of an idea: nine commands, as durable as ours.
 const BY_HAND: &str = r#"
 git worktree add -q --detach "../hand/$n" HEAD
 cd "../hand/$n"
@@ -126,7 +128,7 @@ impl Field {
         must(command.stdout(Stdio::null()).stderr(Stdio::null()))
     }
 
-    /// Records an eval, and writes its commands down.
+    /// Records an eval, and writes a script of its commands.
     fn script(&self) -> Outcome<Script> {
         self.bench.afresh()?;
         let programs = ["git", "instant-coder", "instant-reviewer", "instant-sweep"];
@@ -136,7 +138,7 @@ impl Field {
         recorder.script(&run_dir, &self.bench.repo().join(".git"))
     }
 
-    /// What somebody would write.
+    /// Returns the handwritten script.
     fn by_hand(&self) -> Outcome<Script> {
         let text = |(name, value): &(OsString, OsString)| {
             (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned())

@@ -1,4 +1,4 @@
-//! Clocks, memory and medians. It reads what the system says about this process, and judges nothing.
+//! Reads clocks and memory figures of the system, and computes medians.
 
 use crate::{Outcome, must};
 use nix::sys::resource::{Usage, UsageWho, getrusage};
@@ -9,17 +9,17 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// The flag with which the bench starts itself for a measurement in a fresh process.
+/// Flag with which the bench starts itself for a measurement in a fresh process.
 pub(crate) const CHILD: &str = "--child";
 
-/// How much processor time this thread has had.
+/// Returns the processor time of this thread.
 pub(crate) fn thread_time() -> Duration {
     let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanos = text.split(' ').next().and_then(|n| n.parse().ok());
     Duration::from_nanos(nanos.unwrap_or(0))
 }
 
-/// How much processor time all threads of this process have had.
+/// Returns the processor time of all threads of this process.
 pub(crate) fn process_time() -> Outcome<Duration> {
     used(&getrusage(UsageWho::RUSAGE_SELF)?)
 }
@@ -29,14 +29,14 @@ fn used(usage: &Usage) -> Outcome<Duration> {
     Ok(Duration::from_micros(micros.try_into()?))
 }
 
-/// What something took, in seconds.
+/// Time of a piece of work, in seconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Took {
     pub(crate) processor: f64,
     pub(crate) wall: f64,
 }
 
-/// What a command takes from its start to its end, its output thrown away.
+/// Measures a command from its start to its end, with its output discarded.
 pub(crate) fn whole(command: &mut Command) -> Outcome<Took> {
     command.stdin(Stdio::null()).stdout(Stdio::null());
     let before = used(&getrusage(UsageWho::RUSAGE_CHILDREN)?)?;
@@ -47,7 +47,8 @@ pub(crate) fn whole(command: &mut Command) -> Outcome<Took> {
     Ok(Took { processor: after.saturating_sub(before).as_secs_f64(), wall })
 }
 
-/// How much processor time this process and the children that it has waited for have had, in ticks of the system.
+/// Returns the processor time of this process and the children that it has waited for, in clock
+/// ticks.
 pub(crate) fn ticks() -> u32 {
     let text = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let after_name = text.rsplit_once(')').map_or("", |(_, rest)| rest);
@@ -55,12 +56,12 @@ pub(crate) fn ticks() -> u32 {
     times.filter_map(|time| time.parse::<u32>().ok()).sum()
 }
 
-/// The memory that a process has, in KiB: `self`, or the one of this number.
+/// Returns the memory of a process in KiB, named `self` or by its number.
 pub(crate) fn memory(process: &str) -> Outcome<u32> {
     status(process, "VmRSS:")
 }
 
-/// The most memory that a process ever had, in KiB.
+/// Returns the peak memory of a process in KiB.
 pub(crate) fn most_memory(process: &str) -> Outcome<u32> {
     status(process, "VmHWM:")
 }
@@ -72,12 +73,12 @@ fn status(process: &str, name: &str) -> Outcome<u32> {
     Ok(memory.ok_or("no memory in `status`")?.parse()?)
 }
 
-/// The most memory that this process ever had, in KiB.
+/// Returns the peak memory of this process in KiB.
 pub(crate) fn peak_memory() -> u32 {
     most_memory("self").unwrap_or(0)
 }
 
-/// What a fresh process needs for a task: its peak memory in KiB, as it says itself.
+/// Runs a task in a fresh process, and returns its peak memory in KiB as reported by itself.
 pub(crate) fn peak_of(task: &str, folder: &Path) -> Outcome<u32> {
     let output = Command::new(std::env::current_exe()?).args([CHILD, task]).arg(folder).output()?;
     let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
@@ -85,14 +86,15 @@ pub(crate) fn peak_of(task: &str, folder: &Path) -> Outcome<u32> {
     said.parse().map_err(|_| why().into())
 }
 
-/// A folder whose fsync costs nothing, where the system has one; what lies in it is memory, but not of this process.
+/// Creates a folder in memory where the system has one: fsync costs nothing there, and the memory
+/// is not this process's.
 pub(crate) fn in_memory() -> Outcome<TempDir> {
     let memory = PathBuf::from("/dev/shm");
     let made = if memory.is_dir() { TempDir::new_in(memory) } else { TempDir::new() };
     Ok(made?)
 }
 
-/// A folder among the temporary ones, which are taken to lie on a disk.
+/// Creates a temporary folder, which is assumed to be on a disk.
 pub(crate) fn on_disk() -> Outcome<TempDir> {
     Ok(TempDir::new()?)
 }
@@ -103,14 +105,14 @@ pub(crate) fn median(figures: &[f64]) -> f64 {
     figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// The median, and between what the figures lie.
+/// Formats the median and the range of figures.
 pub(crate) fn spread(figures: &[f64]) -> String {
     let least = figures.iter().copied().fold(f64::INFINITY, f64::min);
     let most = figures.iter().copied().fold(0.0, f64::max);
     format!("{:.2} ({least:.2} to {most:.2})", median(figures))
 }
 
-/// The median, and between what the middle half of the figures lies.
+/// Formats the median and the range of the middle half of figures.
 pub(crate) fn middle_half(figures: &[f64]) -> String {
     let mut figures = figures.to_vec();
     figures.sort_by(f64::total_cmp);
@@ -119,7 +121,7 @@ pub(crate) fn middle_half(figures: &[f64]) -> String {
     format!("{:.2} ({:.2} to {:.2})", at(2), at(1), at(3))
 }
 
-/// A count as a number to divide by; no count here comes near the limit.
+/// Converts a count to a divisor; no count here comes near the limit.
 pub(crate) fn number(count: impl TryInto<u32>) -> f64 {
     f64::from(count.try_into().unwrap_or(u32::MAX))
 }

@@ -1,5 +1,6 @@
-//! What a generator of ideas is told, and what is looked at for it, deep in a long run against early in it: neither may grow
-//! with the run.
+//! Measures prompts of idea generators, and their file lookups, late in a long run against early.
+//!
+//! Neither may grow with the run.
 
 use crate::search::{Shape, started};
 use crate::world::{Cleanup, ThinWorld, Told};
@@ -11,10 +12,10 @@ use treebeam_store::RunStore;
 /// 2,000 evals on 50 depths.
 const SHAPE: Shape = Shape { ideas: 40, beam: 1, cleanup: Cleanup::Works };
 const DEPTHS: u32 = 50;
-/// The node that stands for an early one: deep enough for all that is told in full and in short.
+/// Index of an early node: deep enough for all full and short parts of a prompt.
 const EARLY: usize = 20;
 
-/// Prints how long the question of the deepest node is, and how many files were looked at for it.
+/// Prints the length of the deepest node's question, and the number of file lookups for it.
 pub(crate) fn ideas() -> Outcome<()> {
     for strategy in [ContextStrategy::NodePlusAncestors, ContextStrategy::GlobalPriorIdeas] {
         let told = search(strategy)?;

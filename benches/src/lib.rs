@@ -1,11 +1,17 @@
-//! What treebeam costs, as ratios inside one run: absolute times say more about the machine than about the code.
-//! It asserts nothing; the counts that must hold are in `crates/edge/tests/cost.rs`.
+//! Measures the cost of treebeam as ratios within one run.
+//!
+//! Absolute times say more about the machine than about the code. It asserts nothing; the counts
+//! that must hold are in `crates/store/tests/cost.rs`.
 //!
 //! # Layout
-//! [`run`] is the table. `search` makes long runs in `world`, a world that costs the same at every eval; `resume` opens
-//! them again; `dry` compares a dry run with `script`, the same git commands in a shell; `eval` does so with real evals; `scoring` compares a score with
-//! what data-frame libraries need for the means alone; `agents` compares the door to agents with a provider's own
-//! library; `ideas` looks at what a generator is told; `slots` lets sweeps sleep side by side, `long` makes thousands of evals, `web` looks at pages of them; `gauge` reads clocks and memory, `companion` is a process that is told to do something again and again.
+//! [`run()`] prints the table. [`mod@search`] makes long runs in [`mod@world`], whose cost is the
+//! same at every eval; [`mod@resume`] opens them again. [`mod@dry`] compares a dry run with
+//! [`mod@script`], the same git commands in a shell; [`mod@eval`] does so with real evals.
+//! [`mod@scoring`] compares a score with what data-frame libraries need for the means alone;
+//! [`mod@agents`] compares the agent door with a provider's own library; [`mod@ideas`] measures the
+//! prompts of idea generators. [`mod@slots`] runs sleeping sweeps in parallel, [`mod@long`] makes
+//! thousands of evals, [`mod@web`] measures their pages; [`mod@gauge`] reads clocks and memory, and
+//! [`mod@companion`] is a process for repeated work.
 
 #![expect(clippy::print_stdout, reason = "a bench talks to the person who called it")]
 
@@ -28,10 +34,10 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Anything that can go wrong: the bench then ends, and says it.
+/// Result of a measurement; any error ends the bench with a message.
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
-/// A part of the table: its name, and what prints its rows.
+/// A part of the table: its name, and the function that prints its rows.
 type Part = (&'static str, fn() -> Outcome<()>);
 
 const PARTS: [Part; 6] = [
@@ -43,7 +49,7 @@ const PARTS: [Part; 6] = [
     ("ideas", ideas::ideas),
 ];
 
-/// Parts that are printed only where they are named: they take minutes, or need what has to be installed.
+/// Parts that are printed only on request: they take minutes, or need installed counterparts.
 const LONG_PARTS: [Part; 5] = [
     ("agents", agents::agents),
     ("long", long::long),
@@ -52,7 +58,7 @@ const LONG_PARTS: [Part; 5] = [
     ("web", web::web),
 ];
 
-/// Prints the table, or the parts of it that are named.
+/// Prints the table, or the named parts of it.
 ///
 /// # Errors
 /// When something could not be measured.
@@ -84,18 +90,18 @@ pub fn run(arguments: impl Iterator<Item = String>) -> Result<(), Box<dyn Error>
     Ok(())
 }
 
-/// One row of the table.
+/// Prints one row of the table.
 fn row(what: &str, figure: &str) {
     println!("  {what:<96} {figure:>22}");
 }
 
-/// The folder of release builds that this bench lies in.
+/// Returns the folder of release builds that contains this bench.
 fn own_release() -> Outcome<PathBuf> {
     let own = std::env::current_exe()?;
     Ok(own.parent().and_then(Path::parent).ok_or("no folder of release builds")?.to_owned())
 }
 
-/// Builds the program as it is released, into this folder of release builds, and says where it is.
+/// Builds the release program into this folder of release builds, and returns its path.
 fn released(release: &Path) -> Outcome<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let target = release.parent().ok_or("no target directory")?;
@@ -109,7 +115,7 @@ fn released(release: &Path) -> Outcome<PathBuf> {
     Ok(release.join("treebeam"))
 }
 
-/// Runs a command that has to succeed.
+/// Runs a command that must succeed.
 fn must(command: &mut Command) -> Outcome<()> {
     let ended = command.status()?;
     if ended.success() { Ok(()) } else { Err(format!("{command:?}: {ended}").into()) }

@@ -1,5 +1,7 @@
-//! A long run of the real program, with agents and a sweep that are over at once: what an eval costs in the last quarter of
-//! it against the first, and how the runner's memory grows.
+//! Measures a long run of the real program with instant agents and sweeps.
+//!
+//! Compares the cost of an eval in the last quarter with the first, and the growth of the process's
+//! memory.
 
 use crate::dry::Bench;
 use crate::gauge::{self, median};
@@ -15,14 +17,15 @@ use std::time::{Duration, Instant};
 use treebeam_store::{RunDir, open_to_read};
 
 const EVALS: usize = 2_000;
-/// How many evals make one sample: a depth.
+/// Number of evals in one sample: a depth.
 const SAMPLE: usize = 40;
-/// How many copies of what is known are made to see what one takes: enough that what lies idle here does not matter.
+/// Number of copies of the state for measuring one: enough that idle memory does not matter.
 const COPIES: usize = 65;
-/// How often the journal is looked at.
+/// Interval between polls of the journal.
 const GLANCE: Duration = Duration::from_millis(5);
 
-/// Ideas for a node, or a change that is a little better, and of its own for each idea: twins would not be measured.
+/// Agent with ideas for a node, or a slightly better change, different for each idea: twins would
+/// not be measured.
 const AGENT: &str = r#"if [ "$TREEBEAM_ROLE" = ideas ]; then
     n=0
     while [ $n -lt 20 ]; do
@@ -43,22 +46,22 @@ const CONFIG: &str = "sweep_command = ['sh', 'sweep.sh']\nsweep_config_limit = 2
     [agents.ideas]\nprovider = 'command'\ncommand = ['sh', 'agent.sh']\n\
     [agents.coder]\nprovider = 'command'\ncommand = ['sh', 'agent.sh']\n";
 
-/// What some evals took.
+/// Cost of some evals.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
-    /// In milliseconds, for each eval.
+    /// Wall time in milliseconds, for each eval.
     wall: f64,
-    /// Of the runner alone, the same.
+    /// Processor time of the run's process alone in milliseconds, for each eval.
     processor: f64,
 }
 
-/// Prints what an eval costs late in a run against early in it. The last quarter of one run and the first of another take
-/// turns, a depth each: whatever else the machine does, it does to both.
+/// Prints the cost of an eval late in a run against early in it. The last quarter of one run and
+/// the first of another take turns, a depth each, so that other load affects both.
 pub(crate) fn long() -> Outcome<()> {
     let folder = gauge::in_memory()?;
     let program = released(&own_release()?)?;
     let mut old = Run::start(&folder.path().join("old"), &program)?;
-    // At the end of a depth, as at the end of the run: what is at work then is the same.
+    // At the end of a depth, as at the end of the run, so that the same is in memory.
     let quarter = (EVALS / 4).next_multiple_of(SAMPLE);
     old.go_on_to(quarter)?;
     let before = old.memory()?;
@@ -106,7 +109,7 @@ pub(crate) fn furnished(folder: &Path) -> Outcome<Bench> {
     Ok(bench)
 }
 
-/// A run that is looked at from outside, and stands still but where it is told to go on.
+/// A run observed from outside, which is stopped except while it is measured.
 struct Run {
     runner: Child,
     journal: Tail,
@@ -132,7 +135,7 @@ impl Run {
         Ok(run)
     }
 
-    /// Lets it go on until so many evals are scored.
+    /// Continues the run until this number of evals is scored.
     fn go_on_to(&mut self, evals: usize) -> Outcome<()> {
         self.tell(Signal::SIGCONT)?;
         while self.journal.scored()? < evals {
@@ -144,7 +147,7 @@ impl Run {
         self.tell(Signal::SIGSTOP)
     }
 
-    /// What the next evals take.
+    /// Measures the next evals.
     fn sample(&mut self) -> Outcome<Sample> {
         let (before, ticks) = (self.journal.scored()?, self.ticks()?);
         let begun = Instant::now();
@@ -159,7 +162,7 @@ impl Run {
         Ok(kill(Pid::from_raw(i32::try_from(self.runner.id())?), signal)?)
     }
 
-    /// The processor time of the runner.
+    /// Returns the processor time of the run's process.
     fn ticks(&self) -> Outcome<u32> {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.runner.id()))?;
         let (_, stat) = stat.rsplit_once(')').ok_or("no name in `stat`")?;
@@ -167,24 +170,24 @@ impl Run {
         Ok(own.filter_map(|ticks| ticks.parse::<u32>().ok()).sum())
     }
 
-    /// Its memory, in KiB.
+    /// Returns the memory of the run's process, in KiB.
     fn memory(&self) -> Outcome<u32> {
         gauge::memory(&self.runner.id().to_string())
     }
 
-    /// Lets it come to its end, and says the most memory that it ever had, in KiB.
+    /// Continues the run to its end, and returns its peak memory in KiB.
     fn end(mut self) -> Outcome<u32> {
         self.tell(Signal::SIGCONT)?;
         let mut most = 0;
         while self.runner.try_wait()?.is_none() {
-            // One that has just ended has none.
+            // A process that has just ended has no figure.
             most = gauge::most_memory(&self.runner.id().to_string()).unwrap_or(most);
             thread::sleep(GLANCE);
         }
         Ok(most)
     }
 
-    /// How much of it is what is known of the run, in KiB: what another one of it takes here.
+    /// Returns the size of the run's state in memory, in KiB, measured by copies in this process.
     fn record(&self) -> Outcome<f64> {
         let state = open_to_read(&self.folder)?.state;
         let before = gauge::memory("self")?;
@@ -202,7 +205,7 @@ impl Drop for Run {
     }
 }
 
-/// A journal that grows.
+/// A growing journal.
 pub(crate) struct Tail {
     path: PathBuf,
     read: u64,
@@ -214,13 +217,13 @@ impl Tail {
         Self { path: path.to_owned(), read: 0, scored: 0 }
     }
 
-    /// How many evals are scored by now.
+    /// Returns the number of scored evals so far.
     pub(crate) fn scored(&mut self) -> Outcome<usize> {
         let Ok(mut file) = File::open(&self.path) else { return Ok(0) };
         file.seek(SeekFrom::Start(self.read))?;
         let mut text = String::new();
         file.read_to_string(&mut text)?;
-        // A line that is being written is read the next time.
+        // An incomplete line is read the next time.
         let whole = text.rfind('\n').and_then(|end| text.get(..=end)).unwrap_or_default();
         self.read += u64::try_from(whole.len())?;
         self.scored += whole.matches("\"type\":\"scored\"").count();

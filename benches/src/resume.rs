@@ -1,4 +1,4 @@
-//! Opening a long run again, against merely reading the same bytes as JSON.
+//! Measures the opening of a long run, against merely parsing the same bytes as JSON.
 
 use crate::gauge::{self, median, number};
 use crate::search::{DEEP, search_in};
@@ -11,7 +11,8 @@ use treebeam_store::{ForcePolicy, OpenStats, RunDir, RunStore, open_to_read};
 
 const REPEATS: usize = 5;
 
-/// Prints what opening a run costs: one that has stopped, and one that was cut off long after its last manifest.
+/// Prints the cost of opening a run: one that has stopped, and one that was killed long after its
+/// last manifest.
 pub(crate) fn resume() -> Outcome<()> {
     let folder = gauge::in_memory()?;
     let searched = search_in(folder.path(), DEEP)?;
@@ -42,7 +43,7 @@ fn measure(name: &str, run: &RunDir) -> Outcome<()> {
     Ok(())
 }
 
-/// Reads what opening the run reads, as JSON of any kind.
+/// Parses the bytes that opening the run reads, as untyped JSON.
 fn plainly(run: &RunDir, stats: &OpenStats) -> Outcome<()> {
     let manifest: Value = serde_json::from_slice(&fs::read(run.manifest_path())?)?;
     let mut journal = File::open(run.journal_path())?;

@@ -1,5 +1,6 @@
-//! Scoring a candidate against what data-frame libraries need for the means of the same files alone, and against
-//! `wc -l`, which only reads them. A library that cannot be had is left out, and that is said.
+//! Measures a score, against data-frame libraries for the means of the same files, and `wc -l`.
+//!
+//! `wc -l` only reads the files. A library that is not available is left out with a message.
 
 mod command;
 mod contender;
@@ -17,20 +18,20 @@ use worker::Means;
 
 pub(crate) use worker::serve;
 
-/// The task of a process that [`serve`]s.
+/// Name of the task of a process that [`serve`]s.
 pub(crate) const TASK: &str = "score";
 
-/// How far the others' means may be from ours, relative to ours.
+/// Maximum relative difference between the others' means and ours.
 const TOLERANCE: f64 = 1e-9;
 
-/// What is scored, and how often. In a round each contender does its work once.
+/// Files to score, and the number of rounds. In a round each contender does its work once.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     rows: u32,
     digits: Digits,
     warm_ups: usize,
     rounds: usize,
-    /// What processor time may be, divided by that of the best of the others.
+    /// Target of processor time, divided by that of the best other contender.
     target: &'static str,
 }
 
@@ -41,7 +42,7 @@ const CASES: [Case; 4] = [
     Case { rows: 1_000_000, digits: Digits::Five, warm_ups: 0, rounds: 3, target: "0.67" },
 ];
 
-/// Prints what a score costs, in one process and as a whole command.
+/// Prints the cost of a score, in one process and as a whole command.
 pub(crate) fn scoring() -> Outcome<()> {
     let release = release()?;
     let folder = release.with_file_name("scoring");
@@ -60,7 +61,7 @@ pub(crate) fn scoring() -> Outcome<()> {
     command::command(&folder, &release)
 }
 
-/// The folder that release builds lie in: this bench is in a folder below.
+/// Returns the folder of release builds: this bench is in a folder below.
 fn release() -> Outcome<PathBuf> {
     let bench = std::env::current_exe()?;
     Ok(bench.ancestors().nth(2).ok_or("no folder of release builds")?.to_owned())
@@ -83,7 +84,7 @@ fn measure(case: Case, folder: &Path, python: Option<&Path>) -> Outcome<()> {
     Ok(())
 }
 
-/// One round; another contender begins each time.
+/// Makes one round; another contender begins each time.
 fn take_turns(all: &mut [Contender], round: usize) -> Outcome<()> {
     let (early, late) = all.split_at_mut(round % all.len());
     for contender in late.iter_mut().chain(early) {
@@ -93,7 +94,7 @@ fn take_turns(all: &mut [Contender], round: usize) -> Outcome<()> {
     Ok(())
 }
 
-/// Refuses figures of contenders that found other means: they did other work.
+/// Refuses figures of contenders with other means: they did other work.
 fn agree(all: &mut [Contender]) -> Outcome<()> {
     let mut ours: Option<Means> = None;
     for contender in all {

@@ -1,5 +1,4 @@
-//! The same commands in a shell: what a run asks of git and of other programs is recorded by stand-ins, and written down as
-//! a script.
+//! Records the git and other commands of a run by stand-ins, and writes them as a shell script.
 
 use crate::Outcome;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +8,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Where calls are written down, with stand-ins for programs that do so.
+/// Recorder of calls, with stand-ins for the recorded programs.
 pub(crate) struct Recorder {
     calls: PathBuf,
     bin: PathBuf,
@@ -28,12 +27,12 @@ struct Call {
 pub(crate) struct Script {
     path: PathBuf,
     variables: BTreeMap<String, String>,
-    /// How many calls it makes.
+    /// Number of calls in the script.
     pub(crate) calls: usize,
 }
 
 impl Script {
-    /// Writes a script of this many calls down, to be started with these variables.
+    /// Writes a script of this many calls, to be started with these variables.
     pub(crate) fn new(
         path: PathBuf,
         text: &str,
@@ -46,7 +45,7 @@ impl Script {
 }
 
 impl Recorder {
-    /// Makes stand-ins, in a folder, for these programs, which are found on this path.
+    /// Creates stand-ins in a folder for these programs, which are found on this path.
     pub(crate) fn new(folder: &Path, programs: &[&str], path: &str) -> Outcome<Self> {
         let (calls, bin) = (folder.join("calls"), folder.join("bin"));
         fs::create_dir_all(&calls)?;
@@ -68,7 +67,7 @@ impl Recorder {
         Ok(Self { calls, bin })
     }
 
-    /// An environment in which the stand-ins are found first.
+    /// Returns an environment in which the stand-ins are found first.
     pub(crate) fn variables(&self, like: &[(OsString, OsString)]) -> Vec<(OsString, OsString)> {
         let others = like.iter().filter(|(name, _)| name != "PATH").cloned();
         let mut path = self.bin.clone().into_os_string();
@@ -79,7 +78,7 @@ impl Recorder {
         others.chain([("PATH".into(), path)]).collect()
     }
 
-    /// Writes the script of everything that was recorded.
+    /// Writes the script of all recorded calls.
     pub(crate) fn script(&self, run_dir: &Path, common_dir: &Path) -> Outcome<Script> {
         let calls = self.read()?;
         let first = calls.last().ok_or("nothing was recorded")?;
@@ -157,8 +156,9 @@ impl Call {
         Ok(Self { program, arguments, variables, folder, input: path.with_extension("input") })
     }
 
-    /// What a shell would do instead of making a worktree by hand and filling it: where it is there, fill it again; where it
-    /// is not, a plain `git worktree add`, and then a name for its admin folder that later calls know.
+    /// Returns the shell equivalent of making a worktree by hand and filling it: if it exists, fill
+    /// it again; if not, a plain `git worktree add`, and then a name for its admin folder that
+    /// later calls know.
     fn as_filling(&self, common_dir: &Path) -> Option<(Self, Self, String)> {
         let fill = self.arguments.iter().position(|text| text == "read-tree")?;
         let commit = self.arguments.last()?;
@@ -200,7 +200,7 @@ impl Call {
         Some((again, add, rename))
     }
 
-    /// The candidate whose worktree it is about.
+    /// Returns the candidate whose worktree the call is about.
     fn candidate(&self, run_dir: &Path) -> Option<String> {
         let folder = format!("{}/cand/", run_dir.display());
         let mut found = self.arguments.iter().filter_map(|text| text.split_once(&folder));
@@ -209,7 +209,7 @@ impl Call {
 }
 
 impl Script {
-    /// Runs it to its end.
+    /// Runs the script to its end.
     pub(crate) fn run(&self) -> Outcome<()> {
         let mut command = Command::new("/bin/sh");
         command.arg(&self.path).env_clear().envs(&self.variables).stdin(Stdio::null());

@@ -1,4 +1,4 @@
-//! Long runs with a real journal in a world without git: what an event costs late in a run against early in it.
+//! Measures long runs with a real journal in a world without git: late against early events.
 
 use crate::gauge::{self, median, number, thread_time};
 use crate::world::{Cleanup, ThinWorld, commit};
@@ -17,17 +17,17 @@ use treebeam_core::state::State;
 use treebeam_run::port::{CheckpointKind, Journal, PortError};
 use treebeam_store::{ForcePolicy, RunDir, RunStore};
 
-/// How many evals a long run has.
+/// Number of evals of a long run.
 pub(crate) const EVALS: u32 = 20_100;
-/// How many evals make one sample.
+/// Number of evals in one sample.
 const SAMPLE: u32 = 100;
-/// The samples that stand for the 200th eval, and for the 20,000th: the same number of evals, of one depth each.
+/// Samples for the 200th eval, and for the 20,000th: the same number of evals, of one depth each.
 const EARLY: std::ops::Range<usize> = 1..11;
 const LATE: std::ops::Range<usize> = 191..201;
-/// How often a run is made for a median.
+/// Number of runs for a median.
 const REPEATS: usize = 3;
 
-/// The shape of a run.
+/// Shape of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     pub(crate) ideas: u32,
@@ -39,10 +39,10 @@ pub(crate) struct Shape {
 pub(crate) const DEEP: Shape = Shape { ideas: 100, beam: 10, cleanup: Cleanup::Works };
 /// 20,000 evals on few nodes.
 const WIDE: Shape = Shape { ideas: 2_000, beam: 4, cleanup: Cleanup::Works };
-/// Many depths, and a fourth of what should be removed cannot be.
+/// Many depths, with a fourth of all removals failing.
 const STUCK: Shape = Shape { cleanup: Cleanup::Sticks, ..DEEP };
 
-/// How the run stood after some evals.
+/// Cumulative figures of a run after some evals.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
     events: u32,
@@ -51,15 +51,15 @@ struct Mark {
     appended: u64,
 }
 
-/// Where the journal's bytes go beside the journal itself.
+/// Second destination of the journal's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mirror {
     Nowhere,
-    /// To a file on a disk, synced like the journal while a sample is taken that counts.
+    /// A file on a disk, synced like the journal during samples that count.
     Disk,
 }
 
-/// Prints what an event costs late in a run against early in it.
+/// Prints the cost of an event late in a run against early in it.
 pub(crate) fn events() -> Outcome<()> {
     compare("K=100 B=10, many depths", DEEP, Mirror::Nowhere, REPEATS)?;
     compare("K=2000 B=4, few nodes", WIDE, Mirror::Nowhere, REPEATS)?;
@@ -90,7 +90,7 @@ fn compare(name: &str, shape: Shape, mirror: Mirror, repeats: usize) -> Outcome<
     Ok(())
 }
 
-/// A figure of the late samples, divided by that of the early ones.
+/// Returns a figure of the late samples, divided by that of the early ones.
 fn grown(samples: &[Sample], middle: fn(&[f64]) -> f64, figure: impl Fn(&Sample) -> f64) -> f64 {
     let of = |range: std::ops::Range<usize>| {
         let samples = samples.get(range).unwrap_or_default().iter();
@@ -103,7 +103,7 @@ fn mean(figures: &[f64]) -> f64 {
     figures.iter().sum::<f64>() / number(figures.len())
 }
 
-/// What some evals cost, without the manifests that were written meanwhile.
+/// Cost of some evals, without the manifests written meanwhile.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     events: f64,
@@ -174,12 +174,12 @@ pub(crate) fn started(shape: Shape) -> Outcome<RunStarted> {
     })
 }
 
-/// What was used so far, and what does not count of it.
+/// Meter of the resources used so far, and of those to subtract.
 struct Meter {
     begun: Instant,
     events: Cell<u32>,
     appended: Cell<u64>,
-    /// Whether this is a sample that counts.
+    /// True during samples that count.
     counts: Cell<bool>,
     apart: Cell<(Duration, Duration)>,
 }
@@ -207,7 +207,7 @@ impl Meter {
         }
     }
 
-    /// Does something that does not count.
+    /// Runs work whose cost is subtracted.
     fn apart<T>(&self, work: impl FnOnce() -> T) -> T {
         let (begun, thread) = (Instant::now(), thread_time());
         let done = work();
@@ -229,7 +229,7 @@ impl Mark {
     }
 }
 
-/// The real journal, watched.
+/// The real journal with a meter.
 struct Metered<'a> {
     store: RunStore,
     meter: &'a Meter,
@@ -247,7 +247,7 @@ impl<'a> Metered<'a> {
         Ok(Self { store, meter, journal, mirror })
     }
 
-    /// Writes to the disk what was just appended.
+    /// Copies the last appended bytes to the disk.
     fn reflect(&mut self) -> std::io::Result<()> {
         let Some(mirror) = &mut self.mirror else { return Ok(()) };
         let mut bytes = Vec::new();
@@ -271,7 +271,7 @@ impl Journal for Metered<'_> {
     }
 }
 
-/// Prints how much memory a long run and its resume need.
+/// Prints the memory that a long run and its resume need.
 pub(crate) fn memory() -> Outcome<()> {
     let folder = gauge::in_memory()?;
     let bare = gauge::peak_of("nothing", folder.path())?;
@@ -287,7 +287,7 @@ pub(crate) fn memory() -> Outcome<()> {
     Ok(())
 }
 
-/// Does a task in this process, and says how much memory it took.
+/// Runs a task in this process, and prints its peak memory.
 pub(crate) fn child(task: &str, folder: &Path) -> Outcome<()> {
     match task {
         "search" => drop(search_in(folder, DEEP)?),

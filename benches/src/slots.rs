@@ -1,5 +1,7 @@
-//! Evals whose sweeps sleep for three to six seconds, by the real program: how long they take together, against the list
-//! schedule of the sleeping alone, in the order of ids.
+//! Measures evals whose sweeps sleep for three to six seconds, against the ideal schedule.
+//!
+//! The real program's total time is compared with the list schedule of the sleeping alone, in the
+//! order of ids.
 
 use crate::dry::Bench;
 use crate::gauge;
@@ -13,7 +15,7 @@ use std::process::{Command, Stdio};
 const EVALS: u32 = 24;
 const SLOTS: [u32; 3] = [2, 4, 8];
 
-/// Sleeps for as long as the eval's number says.
+/// Sweep that sleeps by the eval's number.
 const SWEEP: &str = r#"eval=${AGENTIC_OUTPUT_DIR%/*}
 number=${eval##*/}
 number=${number#0}; number=${number#0}; number=${number#0}
@@ -21,12 +23,12 @@ milli=$((3000 + number * 1237 % 3001))
 sleep "$((milli / 1000)).$(printf %03d $((milli % 1000)))"
 cp base.csv "$AGENTIC_RESULTS_CSV"
 "#;
-/// Each idea has a change of its own: twins would not be measured.
+/// Coder with a different change for each idea: twins would not be measured.
 const CODER: &str = "exec sed \"s/^+x/+$TREEBEAM_EVAL/\" change.diff\n";
 const CHANGE: &str =
     "diff --git a/new b/new\nnew file mode 100644\n--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+x\n";
 
-/// The same, in seconds.
+/// Returns the time that the sweep of an eval sleeps, in seconds.
 fn sleeps(eval: u32) -> f64 {
     f64::from(3000 + eval * 1237 % 3001) / 1000.0
 }
@@ -64,7 +66,7 @@ fn furnished(folder: &Path) -> Outcome<Bench> {
     Ok(bench)
 }
 
-/// How long it takes from the beginning of the first eval to the end of the last.
+/// Measures the time from the beginning of the first eval to the end of the last.
 fn makespan(bench: &Bench, program: &PathBuf, slots: u32) -> Outcome<f64> {
     bench.afresh()?;
     let mut command = Command::new(program);
@@ -85,7 +87,7 @@ fn makespan(bench: &Bench, program: &PathBuf, slots: u32) -> Outcome<f64> {
     Ok(last.ok_or("no evals")?.duration_since(*first).as_secs_f64())
 }
 
-/// Each eval, in turn, to whoever is free first.
+/// Computes the total time if each eval, in turn, takes the first free slot.
 fn list_schedule(slots: u32) -> f64 {
     let mut free: Vec<f64> = (0..slots).map(|_| 0.0).collect();
     for eval in 1..=EVALS {

@@ -1,5 +1,7 @@
-//! The pages of `treebeam serve`, of a run of 2,000 evals: how long one takes against a file that is merely sent, how soon a page
-//! hears of an event against `treebeam log --follow`, and what five open pages take from the run.
+//! Measures the pages of `treebeam serve` for a run of 2,000 evals.
+//!
+//! Three figures: the time of a page against a plain file of its size, the delay of an event on a
+//! page against `treebeam log --follow`, and the cost of five open pages for the run.
 
 mod client;
 
@@ -19,15 +21,15 @@ use std::time::{Duration, Instant};
 
 const EVALS: usize = 2_000;
 const RUN: &str = "bench";
-/// How often each page is asked for.
+/// Number of requests for each page.
 const PAGES: usize = 31;
-/// How many events are waited for, and how long nothing happens before each.
+/// Number of events that are awaited; [`QUIET`] is the pause before each.
 const EVENTS: usize = 15;
 const QUIET: Duration = Duration::from_millis(1_500);
-/// So much longer each time, so that nobody's looks fall into step with it.
+/// Increment of the pause, so that polling intervals do not fall into step with it.
 const DRIFT: Duration = Duration::from_millis(37);
-/// How many pages are open at once, and through how many samples: a sample is some depths, after one in which the pages are
-/// opened, or those before are forgotten.
+/// Number of pages open at once. A sample is [`DEPTHS`] depths of [`DEPTH`] evals, after one depth
+/// in which the pages are opened, or the earlier ones are dropped.
 const OPEN: usize = 5;
 const DEPTH: usize = 40;
 const DEPTHS: usize = 5;
@@ -45,7 +47,7 @@ pub(crate) fn web() -> Outcome<()> {
     throughput(&bench, &program)
 }
 
-/// The run, until it has so many evals.
+/// Returns the command that runs the run up to this number of evals.
 fn runner(bench: &Bench, program: &Path, evals: usize) -> Command {
     let mut command = called(bench, program);
     command.args(["run", "--quiet", "--run-id", RUN, "--ideas-per-node=20", "--beam-width=2"]);
@@ -65,7 +67,7 @@ fn run_folder(bench: &Bench) -> PathBuf {
     bench.repo().join(".treebeam/runs").join(RUN)
 }
 
-/// A process that is ended with us.
+/// A child process that is killed on drop.
 struct Running {
     process: Child,
     output: Option<BufReader<ChildStdout>>,
@@ -103,7 +105,7 @@ fn serve(bench: &Bench, program: &Path) -> Outcome<(Running, Address)> {
 
 // ---- pages
 
-/// Each page alternates with a file of the same bytes that Python's own server sends.
+/// Measures each page alternately with a file of the same bytes from Python's own server.
 fn pages(bench: &Bench, program: &Path) -> Outcome<()> {
     let (_serving, address) = serve(bench, program)?;
     let folder = bench.folder.join("files");
@@ -139,12 +141,12 @@ fn pages(bench: &Bench, program: &Path) -> Outcome<()> {
 
 // ---- delay
 
-/// The end of the journal is written once more, event by event; who hears of it, and when.
+/// Appends the end of the journal again, event by event, and measures when each event arrives.
 fn delay(bench: &Bench, program: &Path) -> Outcome<()> {
     let journal = run_folder(bench).join("journal.jsonl");
     let whole = fs::read_to_string(&journal)?;
     let (begin, steps) = cut(&whole);
-    // What is known by a manifest cannot be heard of again.
+    // Events that a manifest contains would not be news.
     let aside = |name: &str| (run_folder(bench).join(name), bench.folder.join(name));
     let manifests = ["manifest.json", "manifest.json.prev"].map(aside);
     for (there, kept) in &manifests {
@@ -168,7 +170,7 @@ fn delay(bench: &Bench, program: &Path) -> Outcome<()> {
     Ok(())
 }
 
-/// A journal without its last events, and these, those that change no page together with the next one.
+/// Splits off the last events of a journal; those that change no page are joined with the next one.
 fn cut(whole: &str) -> (&str, Vec<&str>) {
     let mut ends: Vec<usize> = whole.match_indices('\n').map(|(at, _)| at + 1).collect();
     let shown = |ends: &[usize]| match ends {
@@ -200,7 +202,7 @@ fn heard(
     let (mut page, mut printed) = (Vec::new(), Vec::new());
     for (step, number) in steps.iter().zip(0..) {
         thread::sleep(QUIET + DRIFT * number);
-        // What was to be said about the time before has been said by now.
+        // Discards messages about earlier events.
         while news.try_recv().is_ok() || log.try_recv().is_ok() {}
         let mut file = File::options().append(true).open(journal)?;
         let begun = Instant::now();
@@ -212,7 +214,7 @@ fn heard(
     Ok((page, printed))
 }
 
-/// When lines that begin so come.
+/// Sends the times at which lines with this beginning arrive.
 fn lines(from: impl std::io::BufRead + Send + 'static, begin: &'static str) -> Receiver<Instant> {
     let (say, told) = channel();
     thread::spawn(move || {
@@ -228,13 +230,13 @@ fn lines(from: impl std::io::BufRead + Send + 'static, begin: &'static str) -> R
 
 // ---- throughput
 
-/// The run goes on, depth by depth, with pages open at every other one.
+/// Continues the run depth by depth, with pages open at every other one.
 fn throughput(bench: &Bench, program: &Path) -> Outcome<()> {
     let (_serving, address) = serve(bench, program)?;
     let journal = run_folder(bench).join("journal.jsonl");
     let mut tail = Tail::new(&journal);
     let begin = tail.scored()?;
-    // One depth more at either end, which is not all of it or ends with reports.
+    // One depth more at either end: the first is incomplete, the last ends with reports.
     let all = begin + DEPTH * (2 * PAIRS * (DEPTHS + 1) + 2);
     let process = runner(bench, program, all).spawn()?;
     let mut running = Running { process, output: None };
@@ -251,7 +253,7 @@ fn throughput(bench: &Bench, program: &Path) -> Outcome<()> {
     until(end)?;
     let (mut ratios, mut fetched) = (Vec::new(), 0);
     for pair in 0..PAIRS {
-        // Neither of them always comes first.
+        // Alternates which of both comes first.
         let open = if pair % 2 == 0 { [0, OPEN] } else { [OPEN, 0] };
         let mut took = [0.0; 2];
         for count in open {

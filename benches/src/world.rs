@@ -1,6 +1,7 @@
-//! A world behind the ports that costs the same at every eval and keeps nothing of an eval that is over: what a state is
-//! worth stands in its commit's name, and what a sweep brought in its artifact's digest. So whatever grows is not the
-//! world.
+//! Provides a world behind the ports whose cost is the same at every eval.
+//!
+//! It keeps nothing of an eval that is over: the worth of a state is in its commit's name, and the
+//! result of a sweep in its artifact's digest. So growth in a measurement is not the world's.
 
 use jiff::Timestamp;
 use std::collections::BTreeMap;
@@ -19,35 +20,35 @@ use treebeam_run::port::{
 };
 use treebeam_run::prompt::PromptSet;
 
-/// How many files of conversations are kept: those of the newest nodes.
+/// Maximum number of conversation files: those of the newest nodes.
 const TALKS: usize = 96;
-/// What stands over that which was said before, and over each other section.
+/// Heading of the earlier turns in a prompt; [`SECTION`] begins any other section.
 const MEMORY: &str = "=== WHAT WAS SAID BEFORE IN THIS BRANCH ===";
 const SECTION: &str = "\n=== ";
 
-/// How a cleanup goes at its first attempt.
+/// Behaviour of a cleanup at its first attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cleanup {
-    /// Well.
+    /// Every cleanup succeeds.
     Works,
-    /// Every fourth worktree is in use, now and for as long as the run lasts.
+    /// Every fourth worktree is in use for as long as the run lasts.
     Sticks,
 }
 
-/// The world, with what is under way in it.
+/// The world, with its current worktrees, files and jobs.
 #[derive(Debug)]
 pub(crate) struct ThinWorld {
     cleanup: Cleanup,
-    /// Where worktrees are at, and by how much their change makes them better.
+    /// Worth of each worktree's commit, and the gain of its change.
     worktrees: Mutex<BTreeMap<CodePlace, (i32, i32)>>,
     /// Idea files that were not read yet.
     ideas: Mutex<BTreeMap<String, Vec<u8>>>,
-    /// Files of the conversations that are being had, and of those that they come from.
+    /// Files of the current conversations, and of those that they continue.
     talks: Mutex<BTreeMap<String, Vec<u8>>>,
-    /// What ended sweeps brought, until it is taken in.
+    /// Results of ended sweeps, until they are recorded.
     results: Mutex<BTreeMap<String, i32>>,
     jobs: Mutex<Vec<SweepJob>>,
-    /// What generators of ideas were told, and how many files were looked at since the one before.
+    /// Sizes of the idea questions; `looked` counts the file lookups since the last one.
     told: Mutex<Vec<Told>>,
     looked: Mutex<u32>,
     arrived: Condvar,
@@ -83,18 +84,18 @@ impl ThinWorld {
     }
 }
 
-/// A question for ideas.
+/// Size of a question for ideas.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Told {
     pub(crate) chars: u32,
-    /// How many of them tell what was said before.
+    /// Characters of the earlier turns.
     pub(crate) memory: u32,
-    /// How many files were looked for since the question before.
+    /// Number of file lookups since the question before.
     pub(crate) looked: u32,
 }
 
 impl ThinWorld {
-    /// Every question for ideas, in order.
+    /// Returns the sizes of all idea questions, in order.
     pub(crate) fn told(&self) -> Vec<Told> {
         lock(&self.told).clone()
     }
@@ -117,7 +118,7 @@ fn draw(text: &str) -> u32 {
     digest.as_bytes().iter().take(4).fold(0, |number, byte| number << 8 | u32::from(*byte))
 }
 
-/// The name of a commit that is worth so much.
+/// Returns the name of a commit of this worth.
 pub(crate) fn commit(worth: i32, text: &str) -> Result<Commit, PortError> {
     let rest: String = Sha256::hash_bytes(text.as_bytes()).to_string().chars().take(32).collect();
     let name = format!("{:08x}{rest}", worth.cast_unsigned());
@@ -129,7 +130,7 @@ fn worth(commit: &Commit) -> i32 {
     u32::from_str_radix(digits, 16).unwrap_or_default().cast_signed()
 }
 
-/// The number after a word, anywhere in a text.
+/// Returns the number after a word in a text.
 fn after(text: &str, word: &str) -> Option<i32> {
     let (_, rest) = text.split_once(word)?;
     rest.split_whitespace().next()?.parse().ok()
@@ -307,7 +308,7 @@ impl ThinWorld {
     }
 }
 
-/// The results of a state that is worth so much.
+/// Returns the results of a state of this worth.
 fn results_csv(worth: i32) -> String {
     let mut csv = "config_id,status,mean_topN_avg_return_per_trade_pct_oos,core_topN_sharpe,\
                    core_topN_volatility,core_topN_max_drawdown\n"

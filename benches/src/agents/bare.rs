@@ -1,4 +1,4 @@
-//! The exchange alone: bytes there, bytes back, on connections that stay open. Nothing is understood or kept.
+//! Measures the exchange of bytes alone, on open connections. Nothing is parsed or kept.
 
 use super::server::content_length;
 use super::{Case, Contender, PROMPT};

@@ -1,5 +1,6 @@
-//! treebeam's side: the whole door with all its layers, every answer on disk before it is used. As many threads ask as calls
-//! are to be under way.
+//! Measures treebeam's agent door with all its layers: every answer is on disk before it is used.
+//!
+//! There are as many threads as concurrent calls.
 
 use super::server::text;
 use super::{Case, Contender, PROMPT};
@@ -36,7 +37,7 @@ impl DoorObserver for Nobody {
     }
 }
 
-/// A door, and how many questions went through it.
+/// A door, and the number of questions through it.
 pub(super) struct Behind {
     door: AgentDoor<'static>,
     asked: AtomicU32,
@@ -44,7 +45,7 @@ pub(super) struct Behind {
 
 impl Behind {
     pub(super) fn new(port: u16, folder: &Path) -> Outcome<Self> {
-        // A door lives as long as what it is opened with: here as long as the process.
+        // A door lives as long as its plan: here as long as the process.
         let plan: &'static DoorPlan = Box::leak(Box::new(plan(port, folder)));
         Ok(Self { door: AgentDoor::open(plan, &Nobody)?, asked: AtomicU32::new(0) })
     }

@@ -1,5 +1,7 @@
-//! The provider's own Python library, as `cargo xtask counterparts` installs it, in a process that lives through all rounds
-//! and says itself what it needed: starting it and loading the library do not count. `agents.py` is its side.
+//! Measures a provider's own Python library, as installed by `cargo xtask counterparts`.
+//!
+//! Its process lives through all rounds and reports its own usage: starting it and loading the
+//! library do not count. `agents.py` is its side.
 
 use super::server::text;
 use super::{Case, Contender, PROMPT};

@@ -1,5 +1,6 @@
-//! A server that has its answer ready: the same stream for every question, on connections that stay open. It runs in a
-//! process of its own, and reads no more of a question than it must.
+//! Runs a server with a fixed answer: the same stream for every question, on open connections.
+//!
+//! It runs in a process of its own, and reads no more of a question than it must.
 
 use super::TASK;
 use crate::Outcome;
@@ -10,15 +11,15 @@ use std::net::{TcpListener, TcpStream};
 use std::process::Command;
 use std::thread;
 
-/// How many pieces the answer comes in.
+/// Number of pieces of the answer.
 const PIECES: u32 = 20;
 
-/// The text of the answer.
+/// Returns the text of the answer.
 pub(super) fn text() -> String {
     (0..PIECES).map(|n| format!("word {n} ")).collect()
 }
 
-/// Such a server. It ends when this is dropped.
+/// A server process, stopped on drop.
 pub(super) struct Answers {
     _process: Companion,
     pub(super) port: u16,
@@ -33,14 +34,14 @@ impl Answers {
     }
 }
 
-/// Is such a server until its input ends.
+/// Serves answers until standard input ends.
 pub(crate) fn serve() -> Outcome<()> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let port = listener.local_addr()?.port();
     let answer: &'static [u8] = answer().leak();
     thread::spawn(move || {
         for connection in listener.incoming().flatten() {
-            // A connection that breaks off is somebody's end, and nothing to tell.
+            // A broken connection is the end of its client, and not reported.
             thread::spawn(move || drop(converse(&connection, answer)));
         }
     });
@@ -52,7 +53,7 @@ pub(crate) fn serve() -> Outcome<()> {
     Ok(())
 }
 
-/// The whole answer, as it goes over the wire.
+/// Returns the whole answer in its wire format.
 fn answer() -> Vec<u8> {
     let piece = |choices: &str, usage: &str| {
         format!(
@@ -86,7 +87,7 @@ fn converse(mut connection: &TcpStream, answer: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads the head of a message, and says how long the rest is; none at the end.
+/// Reads the head of a message, and returns the length of its body; `None` at the end.
 pub(super) fn content_length(reader: &mut BufReader<&TcpStream>) -> io::Result<Option<u64>> {
     let (mut line, mut length) = (String::new(), 0);
     loop {

@@ -1,4 +1,4 @@
-//! The whole command `treebeam score`, from the start of the process to its end, against `wc -l` of the same files.
+//! Measures the whole command `treebeam score`, process start included, against `wc -l`.
 
 use super::data::{COLUMNS, Digits, pair};
 use crate::gauge::{Took, median, middle_half, whole};
@@ -9,7 +9,7 @@ use std::process::Command;
 const RUNS: usize = 200;
 const WARM_UPS: usize = 10;
 
-/// Prints the ratios at 100 rows. `release` is the folder that release builds lie in.
+/// Prints the ratios at 100 rows. `release` is the folder of release builds.
 pub(crate) fn command(folder: &Path, release: &Path) -> Outcome<()> {
     let program = released(release)?;
     let pair = pair(folder, 100, Digits::Five)?;

@@ -1,5 +1,7 @@
-//! Who takes part in a round: long-lived processes that are told by a line to do their work once, and answer with what
-//! it took; and `wc -l`, which is started each time. They are asked one after the other and never at once.
+//! Runs the contenders of a round: long-lived worker processes, and `wc -l`.
+//!
+//! A worker does its work once for each line of input, and answers with the cost; `wc -l` is
+//! started each time. They run one after the other and never at once.
 
 use super::data::Pair;
 use super::python::SCRIPT;
@@ -11,20 +13,20 @@ use std::path::Path;
 use std::process::Command;
 
 const LIBRARIES: [&str; 3] = ["pandas", "polars", "duckdb"];
-/// With how many threads all but the floor work.
+/// Numbers of threads of all contenders but the floor.
 pub(crate) const THREADS: [u32; 2] = [1, 2];
 pub(crate) const TREEBEAM: &str = "treebeam";
 pub(crate) const FLOOR: &str = "wc -l";
 
-/// One of those that are compared, and what it took so far.
+/// A contender, and its costs so far.
 pub(crate) struct Contender {
     pub(crate) name: &'static str,
-    /// None of the floor, which has one, whatever the others have.
+    /// Number of threads; `None` for the floor, which has one in any case.
     threads: Option<u32>,
     work: Work,
-    /// What each round took.
+    /// Cost of each round.
     pub(crate) rounds: Vec<Took>,
-    /// Its peak memory in KiB after doing its work once.
+    /// Peak memory in KiB after doing its work once.
     pub(crate) peak: Option<u32>,
 }
 
@@ -33,7 +35,7 @@ enum Work {
     Process(Command),
 }
 
-/// All that take part, the floor first; only the floor and treebeam where there is no Python.
+/// Starts all contenders, the floor first; without Python only the floor and treebeam.
 pub(crate) fn contenders(pair: &Pair, python: Option<&Path>) -> Outcome<Vec<Contender>> {
     let mut floor = Command::new("wc");
     floor.arg("-l").args(pair.files());
@@ -69,12 +71,12 @@ impl Contender {
         Ok(Self::new(name, Some(threads), Work::Worker(Companion::start(&mut command)?)))
     }
 
-    /// Whether it is compared with those that have so many threads.
+    /// Returns true if the contender is compared at this number of threads.
     pub(crate) fn counts_for(&self, threads: u32) -> bool {
         self.threads.is_none_or(|own| own == threads)
     }
 
-    /// Does its work once, and says what it took.
+    /// Does the work once, and returns its cost.
     pub(crate) fn once(&mut self) -> Outcome<Took> {
         let worker = match &mut self.work {
             Work::Process(command) => return gauge::whole(command),
@@ -88,7 +90,7 @@ impl Contender {
         Ok(Took { processor: processor.parse()?, wall: wall.parse()? })
     }
 
-    /// The means that it found last; none of the floor.
+    /// Returns the means of the last round; `None` for the floor.
     pub(crate) fn means(&mut self) -> Outcome<Option<Means>> {
         match &mut self.work {
             Work::Process(_) => Ok(None),

@@ -1,5 +1,7 @@
-//! Two results CSVs to score, made from a seed and kept below the target directory for the next time. Only a whole file
-//! has its name, and the name says everything that the bytes depend on.
+//! Generates two results CSVs from a seed, and keeps them below the target directory.
+//!
+//! Only a complete file has its final name, and the name contains everything that the bytes depend
+//! on.
 
 use crate::Outcome;
 use crate::gauge::number;
@@ -10,20 +12,20 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use treebeam_core::policy::ScorePolicy;
 
-/// How many columns a file has: the id, the status, and metrics.
+/// Number of columns of a file: the id, the status, and metrics.
 pub(crate) const COLUMNS: usize = 120;
-/// To be raised when the same seed gives other bytes.
+/// Version of the generator, to be raised when the same seed gives other bytes.
 const VERSION: u32 = 1;
 const SEED: u64 = 7;
-/// One after the other, how widely a column's values are spread.
+/// Spreads of the columns' values, in rotation.
 const SCALES: [f64; 3] = [0.1, 1.0, 10.0];
 
-/// How a number is written.
+/// Format of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Digits {
     /// Five decimals.
     Five,
-    /// As many as it takes to read the same number again, like most programs that write one.
+    /// As many as needed for an exact round trip, as most programs write them.
     All,
 }
 
@@ -35,12 +37,12 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
-    /// Both files, the baseline first.
+    /// Returns both files, the baseline first.
     pub(crate) fn files(&self) -> [&Path; 2] {
         [&self.baseline, &self.candidate]
     }
 
-    /// Reads both once, so that nobody has to wait for the disk.
+    /// Reads both once, so that later reads do not wait for the disk.
     pub(crate) fn read_through(&self) -> io::Result<()> {
         self.files().into_iter().try_for_each(|path| {
             io::copy(&mut BufReader::with_capacity(1 << 20, File::open(path)?), &mut io::sink())?;
@@ -48,14 +50,14 @@ impl Pair {
         })
     }
 
-    /// How long both are together, in GB.
+    /// Returns the size of both together, in GB.
     pub(crate) fn gigabytes(&self) -> Outcome<f64> {
         let bytes = self.baseline.metadata()?.len() + self.candidate.metadata()?.len();
         Ok(number(bytes / 1_000) / 1e6)
     }
 }
 
-/// The two files in a folder; those that are not there are made.
+/// Returns the two files in a folder; missing ones are generated.
 pub(crate) fn pair(folder: &Path, rows: u32, digits: Digits) -> Outcome<Pair> {
     fs::create_dir_all(folder)?;
     let kind = match digits {
@@ -98,7 +100,7 @@ fn made(path: &Path, rows: u32, digits: Digits, mut random: Random) -> io::Resul
     fs::rename(part, path)
 }
 
-/// The names of all metrics: those that score a candidate stand among others.
+/// Returns the names of all metrics: the scoring ones are spread among others.
 fn metrics() -> Vec<String> {
     let mut scoring = ScorePolicy::trading_preset().metrics.into_iter().map(|metric| metric.column);
     let every_seventh = (0..COLUMNS - 2).map(|at| {
@@ -108,7 +110,7 @@ fn metrics() -> Vec<String> {
     every_seventh.collect()
 }
 
-/// `SplitMix64`: a few lines, and good enough for figures that nobody looks at.
+/// `SplitMix64` generator: short, and good enough for these figures.
 struct Random(u64);
 
 impl Random {
@@ -119,13 +121,13 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// From above 0 up to 1.
+    /// Returns a number above 0 and up to 1.
     fn share(&mut self) -> f64 {
         let high = u32::try_from(self.next() >> 32).unwrap_or(0);
         (f64::from(high) + 1.0) / 4_294_967_296.0
     }
 
-    /// Normal, by Box and Muller.
+    /// Returns a normally distributed number, by Box and Muller.
     fn normal(&mut self) -> f64 {
         (-2.0 * self.share().ln()).sqrt() * (TAU * self.share()).cos()
     }

@@ -1,5 +1,6 @@
-//! The Python that the data-frame libraries run in: a virtual environment below the target directory, made once. The
-//! versions stand in `benches/requirements.txt`. It installs nothing elsewhere.
+//! Creates the Python environment of the data-frame libraries, once, below the target directory.
+//!
+//! The versions are in `benches/requirements.txt`. It installs nothing elsewhere.
 
 use crate::{Outcome, must};
 use std::fs;
@@ -7,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const REQUIREMENTS: &str = include_str!("../../requirements.txt");
-/// What the libraries are made to do.
+/// Script that uses the libraries.
 pub(crate) const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scoring.py");
 
-/// A Python with the libraries in it.
+/// Returns a Python with the libraries, installing them if necessary.
 pub(crate) fn with_libraries(folder: &Path) -> Outcome<PathBuf> {
     let home = folder.join("python");
     let (python, installed) = (home.join("bin/python"), home.join("requirements.txt"));
@@ -27,7 +28,7 @@ pub(crate) fn with_libraries(folder: &Path) -> Outcome<PathBuf> {
     Ok(python)
 }
 
-/// The libraries with their versions, as one line.
+/// Returns the libraries with their versions, as one line.
 pub(crate) fn versions() -> String {
     REQUIREMENTS.lines().map(|line| line.replace("==", " ")).collect::<Vec<_>>().join(", ")
 }

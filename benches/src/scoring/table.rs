@@ -1,5 +1,6 @@
-//! The rows of one case with one number of threads: how treebeam stands against the best of the others, then everybody's
-//! figures. It compares only what was measured in the same round.
+//! Prints the rows of one case with one number of threads: ratios first, then all figures.
+//!
+//! The ratios are treebeam's to the best of the others, within the same round.
 
 use super::Case;
 use super::contender::{Contender, FLOOR, TREEBEAM};
@@ -7,7 +8,7 @@ use super::data::{COLUMNS, Digits, Pair};
 use crate::gauge::{Took, median, middle_half};
 use crate::{Outcome, row};
 
-/// Who is compared with whom.
+/// Contenders of a comparison.
 pub(crate) struct Table<'a> {
     case: Case,
     threads: u32,
@@ -17,7 +18,7 @@ pub(crate) struct Table<'a> {
     others: Vec<&'a Contender>,
 }
 
-/// One of the figures of a round.
+/// Selector of one figure of a round.
 type Figure = fn(&Took) -> f64;
 const PROCESSOR: Figure = |took| took.processor;
 const WALL: Figure = |took| took.wall;
@@ -66,7 +67,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// In each round, the figure of whoever of the others was best in it.
+    /// Returns for each round the best figure of the other contenders.
     fn best(&self, of: Figure) -> Vec<f64> {
         let round = |at: usize| {
             let others = self.others.iter().filter_map(|other| other.rounds.get(at)).map(of);
@@ -94,7 +95,7 @@ fn figures(contender: &Contender, of: Figure) -> Vec<f64> {
     contender.rounds.iter().map(of).collect()
 }
 
-/// Round by round.
+/// Divides figures round by round.
 fn divided(above: &[f64], below: &[f64]) -> Vec<f64> {
     above.iter().zip(below).map(|(above, below)| above / below).collect()
 }

@@ -1,5 +1,7 @@
-//! treebeam's side in a process of its own: scores a candidate each time it is told to, and says what it took. Speaks
-//! as `scoring.py` does, so that all contenders are asked alike. It writes no result but the means.
+//! Measures treebeam's scoring in a process of its own, by the protocol of `scoring.py`.
+//!
+//! It scores a candidate for each line of input, and answers with the cost, so that all contenders
+//! are called alike. It writes no result but the means.
 
 use crate::Outcome;
 use crate::gauge;
@@ -13,10 +15,10 @@ use treebeam_core::policy::ScorePolicy;
 use treebeam_score::compare::{ComparisonDetails, compare_sweeps};
 use treebeam_score::sweep_csv::Sweep;
 
-/// Each column's mean, of the baseline and of the candidate.
+/// Mean of each column, of the baseline and of the candidate.
 pub(crate) type Means = [BTreeMap<String, f64>; 2];
 
-/// Answers each line of its input, until that ends.
+/// Answers each line of standard input, until it ends.
 pub(crate) fn serve(threads: &str, files: [&Path; 2]) -> Outcome<()> {
     println!("ready");
     let mut means = Means::default();
@@ -35,7 +37,7 @@ pub(crate) fn serve(threads: &str, files: [&Path; 2]) -> Outcome<()> {
     Ok(())
 }
 
-/// Everything that `treebeam score` computes, with one thread or with one for each file.
+/// Computes all that `treebeam score` computes, with one thread or with one for each file.
 fn score(threads: &str, [baseline, candidate]: [&Path; 2]) -> Outcome<ComparisonDetails> {
     let policy = ScorePolicy::trading_preset();
     let (baseline, candidate) = if threads == "1" {

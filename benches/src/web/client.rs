@@ -1,5 +1,6 @@
-//! What a browser does with a page of `treebeam serve`: asks for it, hears what has changed, and asks for that again. It draws
-//! nothing.
+//! Simulates a browser on a page of `treebeam serve`: fetches, listens, and fetches changed parts.
+//!
+//! It draws nothing.
 
 use crate::Outcome;
 use std::collections::BTreeSet;
@@ -10,11 +11,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// How long news are waited for before it is looked whether it is over.
+/// Maximum wait for news before the end of the test is checked.
 const GLANCE: Duration = Duration::from_millis(50);
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A server, and what it takes to be let in.
+/// Address of a server, with its cookie.
 #[derive(Clone, Debug)]
 pub(super) struct Address {
     pub(super) port: u16,
@@ -36,7 +37,7 @@ impl Address {
         Ok(connection.get_mut().write_all(head.as_bytes())?)
     }
 
-    /// A page, over a connection that stays open or not, as the server likes.
+    /// Fetches a page, over a connection that stays open if the server allows it.
     pub(super) fn get(
         &self,
         connection: &mut BufReader<TcpStream>,
@@ -61,14 +62,14 @@ impl Address {
         Ok(body)
     }
 
-    /// One page over a connection of its own, and how many seconds that took.
+    /// Fetches a page over a new connection, and returns the time in seconds.
     pub(super) fn timed(&self, path: &str) -> Outcome<(Vec<u8>, f64)> {
         let begun = Instant::now();
         let body = self.get(&mut self.connect()?, path)?;
         Ok((body, begun.elapsed().as_secs_f64()))
     }
 
-    /// The events of a run, from what was seen of it on.
+    /// Opens the stream of a run's events since a version.
     pub(super) fn listen(&self, run: &str, seen: &str) -> Outcome<BufReader<TcpStream>> {
         let mut stream = self.connect()?;
         self.ask(&mut stream, &format!("/runs/{run}/events?since={seen}"))?;
@@ -76,13 +77,13 @@ impl Address {
     }
 }
 
-/// What stands between these two.
+/// Returns the text between these two.
 pub(super) fn between<'a>(text: &'a str, before: &str, after: &str) -> Outcome<&'a str> {
     let found = text.split_once(before).and_then(|(_, rest)| rest.split_once(after));
     Ok(found.ok_or_else(|| format!("no {before:?} in a page"))?.0)
 }
 
-/// Pages that are open, until they are closed.
+/// Open pages, until they are closed.
 pub(super) struct Open {
     over: Arc<AtomicBool>,
     fetched: Arc<AtomicUsize>,
@@ -90,7 +91,7 @@ pub(super) struct Open {
 }
 
 impl Open {
-    /// Opens so many pages of a run; all of them are there before this ends.
+    /// Opens pages of a run, and returns when all are loaded.
     pub(super) fn pages(address: &Address, run: &str, count: usize) -> Outcome<Self> {
         let mut open = Self { over: Arc::default(), fetched: Arc::default(), pages: Vec::new() };
         for _ in 0..count {
@@ -101,11 +102,11 @@ impl Open {
         Ok(open)
     }
 
-    /// Closes them. How many parts were fetched.
+    /// Closes the pages, and returns the number of fetched parts.
     pub(super) fn close(self) -> usize {
         self.over.store(true, Ordering::Relaxed);
         for page in self.pages {
-            // One that has failed has fetched less, and that is seen.
+            // A failed page has fetched less, which shows in the count.
             let _ended = page.join();
         }
         self.fetched.load(Ordering::Relaxed)
@@ -137,7 +138,7 @@ impl Page {
         Ok(Self { address: address.clone(), parts, news, more })
     }
 
-    /// Fetches what has changed, one part after the other; what changes meanwhile is fetched once more.
+    /// Fetches changed parts one after the other; parts that change meanwhile are fetched again.
     fn follow(mut self, over: &AtomicBool, fetched: &AtomicUsize) {
         let (mut wanted, mut line) = (BTreeSet::new(), String::new());
         while !over.load(Ordering::Relaxed) {
@@ -161,7 +162,8 @@ impl Page {
                     if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
                 Err(_) => return,
             }
-            // What changes meanwhile is heard afterwards, and fetched then: as often as by a browser, which hears it sooner.
+            // Changes meanwhile are read and fetched afterwards: as often as by a browser, which
+            // reads them sooner.
             while let Some(from) = wanted.pop_first() {
                 if over.load(Ordering::Relaxed) || self.address.get(&mut self.more, &from).is_err()
                 {
