@@ -11,7 +11,6 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use treebeam_run::port::AgentRole;
 
-
 /// The facts about one server.
 #[derive(Clone, Copy, Debug, Default)]
 struct ServerRecord {

@@ -32,7 +32,6 @@ const MAX_SHOWN_CHARS: usize = 400;
 /// Maximum interval at which jobs are polled.
 const JOB_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-
 /// Settings of the local executor.
 #[derive(Clone, Debug)]
 pub struct LocalExecutorConfig {
@@ -167,7 +166,6 @@ impl LocalExecutor {
         leftover_jobs::end_orphans(&folder).map(|()| false)
     }
 }
-
 
 fn read_job_log(folder: &Path) -> String {
     let path = folder.join(JOB_LOG_FILE);

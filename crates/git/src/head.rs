@@ -3,6 +3,7 @@
 //! what git would look at first.
 
 use super::call::GitTarget;
+use super::refs::has_reftable;
 use super::{UserRepo, admin};
 use std::fs;
 use std::path::Path;
@@ -11,12 +12,6 @@ use treebeam_run::port::PortError;
 
 /// Maximum size of git's list of all worktrees, in bytes.
 const MAX_WORKTREE_LIST_BYTES: usize = 64 << 20;
-
-/// Returns true if the repository keeps refs in reftables, where only git can read and write
-/// `HEAD`.
-pub(super) fn has_reftable(common_dir: &Path) -> bool {
-    common_dir.join("reftable").is_dir()
-}
 
 impl UserRepo {
     /// Returns the commit of a detached `HEAD`; `None` if a branch is checked out.

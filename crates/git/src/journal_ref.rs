@@ -3,6 +3,7 @@
 //! is in no commit, and is removed with the run. It reveals a journal that was cut at a line end or
 //! rebuilt by anything that does not write this ref too.
 
+use super::refs::journal_ref;
 use super::{GitRepo, gc};
 use serde::{Deserialize, Serialize};
 use treebeam_core::id::{RunId, Sha256};
@@ -18,12 +19,6 @@ struct JournalBlob {
     run: RunId,
     seq: u64,
     digest: Sha256,
-}
-
-/// Returns the name of the ref that names the last line of this run's journal.
-#[must_use]
-pub fn journal_ref(run: &RunId) -> String {
-    format!("refs/treebeam/{run}")
 }
 
 impl GitRepo {

@@ -5,12 +5,13 @@
 use super::lock::RepoLock;
 use super::workshop::AdminWorkshop;
 use super::worktree::Worktree;
+use super::worktree_guard::RunOwnWork;
 use super::{GitRepo, UserRepo, admin, paths};
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use treebeam_core::event::{Leftover, LeftoverKind};
-use treebeam_core::id::{CodePlace, Commit, RunId};
+use treebeam_core::id::{CodePlace, RunId};
 use treebeam_core::measure::WorktreePath;
 use treebeam_run::port::{PortError, Repo as _};
 
@@ -55,15 +56,6 @@ impl OrphanedWorktree {
         let folder = run_dir.join(self.place.worktree_path().as_str());
         (admin::worktree_name_in(&folder)? == self.name).then_some(folder)
     }
-}
-
-/// Changes in worktrees that a run made itself, and that are therefore no work of the user's.
-#[derive(Clone, Debug, Default)]
-pub struct RunOwnWork {
-    /// Commits that the run knows.
-    pub commits: Vec<Commit>,
-    /// Paths at which the run links to the same paths of the user's working tree.
-    pub inputs: Vec<WorktreePath>,
 }
 
 /// Removes a folder, a file or a link, also if a folder inside is not writable. A missing path is

@@ -1,24 +1,21 @@
-//! Implements the run's port to git on the user's repository by calling the git binary. No other
-//! crate calls git. The user's checkout, index, stash and current branch are only read, except by
-//! [`mod@switch`].
+//! The git door: the user's repository as the loop sees it. The git binary does the work; nobody else in the project
+//! calls it. The user's checkout, index, stash and current branch are only ever read.
 //!
 //! # Layout
-//! - The repository: [`mod@open`] finds it, [`mod@init`] makes one, [`mod@inspect`] describes it
-//!   for the doctor, [`mod@identity`] is the committer, [`mod@paths`] holds path helpers.
-//! - Calls: [`mod@call`] runs one git command, [`mod@error_text`] reads its complaints,
-//!   [`mod@killed`] repeats a killed one, [`mod@gc`] handles losses to a gc of the user's.
-//! - Worktrees: [`mod@worktree`] makes and removes them, with [`mod@admin`], [`mod@workshop`] and
-//!   [`mod@lock`] on git's side; [`mod@head`] reads where one is, [`mod@worktree_guard`] marks
-//!   those in use, [`mod@input_links`] links inputs, [`mod@leftover`] finds what runs left behind.
-//! - Changes: [`mod@apply`], [`mod@commit`], [`mod@diff`]; [`mod@new_files`] finds files that do
-//!   not belong into a commit, [`mod@worktree_diff`] takes the diff of a worktree,
-//!   [`mod@fingerprint`] detects touched folders, [`mod@tracked`] and [`mod@touched_files`] find
-//!   files that differ from the commit.
-//! - Objects: [`mod@content`] reads the files of a commit, [`mod@committed`] compares one,
-//!   [`mod@objects`] finds missing ones.
-//! - Refs: [`mod@refs`], [`mod@journal_ref`], [`mod@packed_refs`], [`mod@stale_locks`].
-//! - For the user: [`mod@snapshot`] commits uncommitted changes, [`mod@switch`] and
-//!   [`mod@switch_files`] move the checkout, [`mod@export`] makes a branch.
+//! `open` finds the repository, [`init_repo`] makes one, [`GitRepo`] is the port. `call` runs one
+//! git command, `error_text` reads its complaints; `worktree` makes and removes worktrees, `admin`,
+//! `workshop` and `lock` are git's side of that; `apply`, `commit`, `diff` and `refs` are what is
+//! done in them, `journal_ref` names the last line of the run's journal, `content` what a commit
+//! holds, `committed` whether it has a file as it is, `objects` whether that is all there,
+//! `new_files` what does not belong into one, `gc` what others may do to it; `identity` is who does
+//! it, `paths` where, `stale_locks` what a cut-off git left, `killed` how a git that was killed is
+//! run again, `packed_refs` how the lock of the packed refs is waited for, `worktree_diff` what
+//! somebody has changed in a worktree, `fingerprint` whether somebody has, `touched_files` which
+//! files are not as committed, `tracked` which may not be by an `index_copy`, `worktree_guard`
+//! whose it is; `head` is where a worktree is; `inspect` is for the doctor, `leftover` for
+//! `treebeam clean`; `snapshot` makes a commit of what the user has not committed, `switch` and
+//! `switch_files` move the user's own checkout where that is wanted, `export` makes a branch for
+//! the user.
 
 mod admin;
 mod apply;
@@ -33,6 +30,7 @@ mod fingerprint;
 mod gc;
 mod head;
 mod identity;
+mod index_copy;
 mod init;
 pub mod input_links;
 mod inspect;
@@ -62,13 +60,14 @@ pub use error_text::GitErrorText;
 pub use export::{BranchCommit, ExportError};
 pub use identity::GitIdentity;
 pub use init::{FirstCommit, init_repo};
-pub use journal_ref::journal_ref;
-pub use leftover::{OrphanedWorktree, RunOwnWork, remove_folder};
+pub use leftover::{OrphanedWorktree, remove_folder};
 pub use new_files::DEFAULT_MAX_NEW_FILE_BYTES;
 pub use objects::MissingObjects;
 pub use open::{OpenError, UserRepo, open_repo, open_repo_with};
 pub use paths::{FileStamp, file_stamp, is_link_to};
+pub use refs::journal_ref;
 pub use worktree_diff::{GuardedWorktree, MAX_CHANGE_BYTES, WorktreeBefore, WorktreeDiff};
+pub use worktree_guard::RunOwnWork;
 
 use call::GitTarget;
 use content::ContentCache;

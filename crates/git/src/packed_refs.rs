@@ -6,7 +6,7 @@ use super::call::GitCall;
 use super::killed::lock_stamp;
 use super::paths::FileStamp;
 use super::stale_locks;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -23,15 +23,10 @@ pub(crate) struct PackedRefs {
     stuck: Mutex<Option<FileStamp>>,
 }
 
-/// Returns the path of the lock file of the packed refs.
-pub(super) fn packed_refs_lock_path(common_dir: &Path) -> PathBuf {
-    common_dir.join("packed-refs.lock")
-}
-
 impl PackedRefs {
     /// Runs a call that takes the lock of the packed refs.
     pub(super) fn run_with_lock(&self, common_dir: &Path, call: GitCall) -> Result<(), PortError> {
-        let lock = packed_refs_lock_path(common_dir);
+        let lock = stale_locks::packed_refs_lock_path(common_dir);
         self.await_free(&lock)?;
         let answer = call.with_locks([lock.clone()]).run()?;
         if answer.code == Some(0) {

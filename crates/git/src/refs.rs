@@ -1,9 +1,20 @@
 //! Lists, sets and deletes the run's refs, `refs/heads/tree/<run>/…`. It writes no others.
 
 use super::GitRepo;
-use std::path::PathBuf;
-use treebeam_core::id::{CodePlace, Commit};
+use std::path::{Path, PathBuf};
+use treebeam_core::id::{CodePlace, Commit, RunId};
 use treebeam_run::port::PortError;
+
+/// Name of the ref that names the last line of this run's journal.
+#[must_use]
+pub fn journal_ref(run: &RunId) -> String {
+    format!("refs/treebeam/{run}")
+}
+
+/// Whether refs are not kept in files, so that only git can read and write a `HEAD`.
+pub(super) fn has_reftable(common_dir: &Path) -> bool {
+    common_dir.join("reftable").is_dir()
+}
 
 impl GitRepo {
     /// Returns the refs of this run as names below `refs/heads/` with commits, sorted by name.

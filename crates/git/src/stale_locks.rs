@@ -2,10 +2,11 @@
 //! Only the owner of a run removes them, only when no live git can still need them, and never those
 //! of the user's own refs.
 
-use super::{GitRepo, journal_ref, packed_refs, paths};
+use super::refs::journal_ref;
+use super::{GitRepo, paths};
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 use treebeam_run::port::PortError;
@@ -33,7 +34,7 @@ impl GitRepo {
             |error| PortError::new("a lock that git left cannot be removed").with_cause(error);
         let of_journal = common_dir.join(format!("{}.lock", journal_ref(&self.run)));
         let of_journal = await_stale_lock(&of_journal).map_err(fail)?;
-        let packed = packed_refs::packed_refs_lock_path(common_dir);
+        let packed = packed_refs_lock_path(common_dir);
         remove_if_old(&packed, PACKED_LOCK_MAX_AGE).map_err(fail)?;
         let mut left = remove_locks(&own).map_err(fail)?;
         left.extend(of_journal);
@@ -43,6 +44,11 @@ impl GitRepo {
             Ok(())
         }
     }
+}
+
+/// Path of the lock file of the packed refs.
+pub(super) fn packed_refs_lock_path(common_dir: &Path) -> PathBuf {
+    common_dir.join("packed-refs.lock")
 }
 
 /// Removes the lock of one ref if it is stale.

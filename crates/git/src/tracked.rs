@@ -3,16 +3,13 @@
 //! only files whose metadata changed. Without such a copy, every file may have changed.
 
 use super::call::GitTarget;
+use super::index_copy::IndexCopy;
 use super::worktree::Worktree;
-use super::worktree_diff::INDEX_COPY_PREFIX;
 use super::{GitRepo, paths};
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{self, Write as _};
 use std::path::Path;
 use std::sync::{Arc, PoisonError};
-use std::time::SystemTime;
-use tempfile::TempPath;
 use treebeam_core::id::{CodePlace, Commit};
 use treebeam_process::ChildInput;
 use treebeam_run::port::PortError;
@@ -28,15 +25,6 @@ const CAREFUL_SETTINGS: [(&str, &str); 5] = [
     ("GIT_CONFIG_VALUE_1", "default"),
 ];
 
-/// A copy of a worktree's index, which holds the metadata of all files.
-#[derive(Debug)]
-pub(super) struct IndexCopy {
-    bytes: Vec<u8>,
-    modified: SystemTime,
-    /// Commit that was made or checked out with this index.
-    commit: Commit,
-}
-
 /// A tracked file of a worktree, as git lists it.
 pub(super) struct TrackedFile<'a> {
     /// Git's mode: a file, a link or a submodule.
@@ -45,23 +33,6 @@ pub(super) struct TrackedFile<'a> {
     pub(super) path: &'a str,
     /// True if the file may differ from the commit.
     pub(super) may_differ: bool,
-}
-
-impl IndexCopy {
-    fn read(git_dir: &str, commit: &Commit) -> io::Result<Self> {
-        let path = Path::new(git_dir).join("index");
-        let modified = fs::metadata(&path)?.modified()?;
-        Ok(Self { bytes: fs::read(path)?, modified, commit: commit.clone() })
-    }
-
-    /// Writes the copy to a temporary file for git. It lives too shortly to be stored in the run.
-    fn write(&self) -> io::Result<TempPath> {
-        let mut file = tempfile::Builder::new().prefix(INDEX_COPY_PREFIX).tempfile()?;
-        file.write_all(&self.bytes)?;
-        // Git reads the content of files that are as new as the index.
-        file.as_file().set_modified(self.modified)?;
-        Ok(file.into_temp_path())
-    }
 }
 
 impl GitRepo {

@@ -3,7 +3,7 @@
 //! complete admin folder in, and one takes it out. It does not know what a worktree is for.
 
 use super::lock::RepoLock;
-use super::{head, paths};
+use super::{paths, refs};
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -95,7 +95,7 @@ impl<'a> AdminWorkshop<'a> {
 
     /// Returns true if refs are kept in reftables, so that only git can write a `HEAD`.
     pub(super) fn has_reftable(&self) -> bool {
-        head::has_reftable(self.common_dir)
+        refs::has_reftable(self.common_dir)
     }
 
     /// Moves a finished admin folder to `worktrees/`, where git sees it.

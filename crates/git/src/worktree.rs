@@ -4,8 +4,8 @@
 
 use super::admin::{self, AdminFolder};
 use super::call::GitTarget;
+use super::index_copy::IndexCopy;
 use super::lock::RepoLock;
-use super::tracked::IndexCopy;
 use super::workshop::{self, AdminWorkshop, WorktreeLayout};
 use super::{GitRepo, paths, worktree_guard};
 use std::fs;

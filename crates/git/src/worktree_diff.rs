@@ -4,10 +4,10 @@
 
 use super::call::{GitAnswer, GitCall, GitTarget};
 use super::fingerprint::FolderFingerprint;
+use super::index_copy::{INDEX_COPY_PREFIX, copy_index};
 use super::worktree::Worktree;
 use super::{GitRepo, gc, paths, worktree_guard};
-use std::fs::{self, File};
-use std::io;
+use std::fs;
 use std::path::Path;
 use tempfile::TempPath;
 use treebeam_core::id::CodePlace;
@@ -15,8 +15,6 @@ use treebeam_run::port::{ApplyResult, PortError};
 
 /// Maximum size of a change, in bytes: of the files that it touches and of its diff.
 pub const MAX_CHANGE_BYTES: usize = 16 << 20;
-/// Prefix of the names of copied indexes.
-pub(super) const INDEX_COPY_PREFIX: &str = "index-";
 /// Maximum size of a list of paths, in bytes.
 const MAX_PATH_LIST_BYTES: usize = 64 << 20;
 
@@ -147,17 +145,6 @@ impl GitRepo {
             }
         })
     }
-}
-
-/// Copies an index into this folder, as a file that is removed when dropped.
-fn copy_index(index: &Path, folder: impl AsRef<Path>) -> io::Result<TempPath> {
-    let mut original = File::open(index)?;
-    let mut copy = tempfile::Builder::new().prefix(INDEX_COPY_PREFIX).tempfile_in(folder)?;
-    io::copy(&mut original, &mut copy)?;
-    // Git reads the content of files that are as new as the index: a newer copy would let it miss
-    // an edit from the same moment as the checkout.
-    copy.as_file().set_modified(original.metadata()?.modified()?)?;
-    Ok(copy.into_temp_path())
 }
 
 /// Computes the diff of a worktree with a separate index.

@@ -3,7 +3,6 @@
 //! Meanwhile a file in its admin folder marks it. Changes in an unmarked worktree are the user's,
 //! and stay.
 
-use super::leftover::RunOwnWork;
 use super::{GitRepo, paths};
 use std::fs::File;
 use std::path::Path;
@@ -13,6 +12,15 @@ use treebeam_run::port::PortError;
 
 /// Name of the mark. Making the worktree anew removes it with its folder.
 const IN_USE_FILE: &str = "treebeam.used";
+
+/// Commits and links that a run itself made in its worktrees; the rest there is a user's work.
+#[derive(Clone, Debug, Default)]
+pub struct RunOwnWork {
+    /// Commits that the run knows.
+    pub commits: Vec<Commit>,
+    /// Paths at which the run links to the same paths of the user's working tree.
+    pub inputs: Vec<WorktreePath>,
+}
 
 /// Returns true if the worktree of this git folder is marked: the run works there, or died there.
 pub(super) fn is_in_use(git_dir: &Path) -> bool {
