@@ -9,15 +9,16 @@
 
 mod heartbeat;
 mod lock_note;
+mod run_claim;
 mod takeover_rule;
 
 pub use lock_note::{LockHolder, WaitingQuestion};
+pub use run_claim::{DEFAULT_STALE_AFTER, ForcePolicy, RunClaim};
 pub(super) use takeover_rule::ProcessState;
 
 use super::error::{OwnerLocation, StoreError};
 use super::journal_guard::has_later_epoch;
 use super::layout::RunDir;
-use super::opening::ForcePolicy;
 use super::os;
 use super::record_file::{self, RecordKind, UnusableFile};
 use heartbeat::HeartbeatThread;
@@ -41,24 +42,6 @@ const ORPHANED_LOCK_PATIENCE: Duration = Duration::from_secs(3);
 
 /// The most waiting questions that a note lists.
 const MAX_WAITING_QUESTIONS: usize = 8;
-
-/// Silence after which an owner on another machine counts as dead, unless the user sets another.
-pub const DEFAULT_STALE_AFTER: Duration = Duration::from_mins(10);
-
-/// The user's choices on a run that another process may have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RunClaim {
-    /// Policy on taking the run from a possibly living process elsewhere; see [`ForcePolicy`].
-    pub force: ForcePolicy,
-    /// Silence after which a process on another machine counts as dead.
-    pub stale_after: Duration,
-}
-
-impl From<ForcePolicy> for RunClaim {
-    fn from(force: ForcePolicy) -> Self {
-        Self { force, stale_after: DEFAULT_STALE_AFTER }
-    }
-}
 
 /// A held lock, released on drop.
 #[derive(Debug)]

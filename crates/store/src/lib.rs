@@ -64,8 +64,9 @@ pub use layout::{
     RunDir, is_runs_root, list_runs, make_named_runs_root, make_runs_root, run_start_time,
     runs_root,
 };
-pub use lease::RunClaim;
+pub use lease::{ForcePolicy, RunClaim};
+pub use loading::OpenStats;
 pub use manifest_check::find_manifest_mismatch;
 pub use open_note::OpenNote;
-pub use opening::{ForcePolicy, OpenStats, OpenedRun, RunStore, open_to_read, replay_journal};
+pub use opening::{OpenedRun, RunStore, open_to_read, replay_journal};
 pub use recorded_digests::{RecordedDigests, read_recorded_digests};

@@ -4,13 +4,24 @@
 use super::error::StoreError;
 use super::journal::{AppendPoint, JournalEnd, JournalReader};
 use super::layout::RunDir;
+use super::lease::ForcePolicy;
 use super::manifest::{self, FoundManifest, JournalMark, ManifestCondition};
 use super::open_note::OpenNote;
-use super::opening::{ForcePolicy, OpenStats};
 use super::record_file;
 use std::path::{Path, PathBuf};
 use treebeam_core::event::Event;
 use treebeam_core::state::{State, StateError};
+
+/// Cost of opening a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OpenStats {
+    /// Bytes of the manifest that was used; 0 without one.
+    pub manifest_bytes: u64,
+    /// Bytes of the journal that were read.
+    pub journal_bytes_read: u64,
+    /// Number of events that were applied.
+    pub events_replayed: u64,
+}
 
 /// Facts about the manifest on disk.
 #[derive(Clone, Copy, Debug)]

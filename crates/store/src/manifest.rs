@@ -6,35 +6,12 @@ use super::disk_format::document;
 use super::error::StoreError;
 use super::layout::RunDir;
 use super::record_file::{self, RecordKind, UnusableFile};
-use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use treebeam_core::facts::Facts;
 
-/// Position of the journal when a manifest was written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct JournalMark {
-    /// The last event that the manifest covers.
-    pub seq: u64,
-    /// The epoch in which the manifest was written.
-    pub epoch: u64,
-    /// The first event of the journal: 1, unless the run was continued from a manifest alone.
-    pub journal_starts_at: u64,
-    /// Offset of the line of the event `seq`, if it is in the journal.
-    pub journal_line_at: Option<u64>,
-}
-
-/// The reason why a manifest cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ManifestError {
-    /// The manifest is not what was written.
-    #[error("{0}")]
-    Damaged(String),
-    /// The manifest was written by a newer treebeam.
-    #[error("it has version {0}")]
-    Newer(u64),
-}
+pub use super::disk_format::document::{JournalMark, ManifestError};
 
 /// Writes the manifest of these facts.
 ///

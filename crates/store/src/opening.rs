@@ -6,8 +6,10 @@ use super::error::StoreError;
 use super::journal::JournalWriter;
 use super::journal_guard::{JournalCondition, has_later_epoch};
 use super::layout::{RUN_FOLDERS, RunDir};
-use super::lease::{self, Lease, LeaseFence, LockedRun, RunClaim, WaitBoard};
-use super::loading::{LoadedRun, ManifestOnDisk, RunSource, load_from_journal, load_run};
+use super::lease::{self, ForcePolicy, Lease, LeaseFence, LockedRun, RunClaim, WaitBoard};
+use super::loading::{
+    LoadedRun, ManifestOnDisk, OpenStats, RunSource, load_from_journal, load_run,
+};
 use super::manifest::{self, JournalMark, ManifestCondition};
 use super::open_note::OpenNote;
 use super::record_file;
@@ -26,27 +28,6 @@ use treebeam_run::port::{CheckpointKind, Journal, JournalTip, PortError};
 const MIN_CHECKPOINT_TAIL_BYTES: u64 = 64 * 1024;
 /// Time for a process that has copied a journal to record the takeover of its run.
 const TAKEOVER_RECORD_PATIENCE: Duration = Duration::from_secs(2);
-
-/// Policy on continuing where only the user knows that nothing is lost: from a manifest whose
-/// journal is missing or short, and with a run that another machine's process may still have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ForcePolicy {
-    /// Refuse to continue.
-    No,
-    /// Continue; an old journal is set aside, and the other process notices before its next write.
-    Yes,
-}
-
-/// The cost of opening a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OpenStats {
-    /// Bytes of the manifest that was used.
-    pub manifest_bytes: u64,
-    /// Bytes of the journal that were read.
-    pub journal_bytes_read: u64,
-    /// Number of events that were applied.
-    pub events_replayed: u64,
-}
 
 /// A run that was opened for reading.
 #[derive(Debug)]

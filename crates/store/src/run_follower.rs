@@ -4,8 +4,8 @@
 use super::error::StoreError;
 use super::journal::{JournalReader, JournalRecord};
 use super::layout::RunDir;
+use super::lease::ForcePolicy;
 use super::loading::{LoadedRun, load_run};
-use super::opening::ForcePolicy;
 use std::sync::Arc;
 use treebeam_core::state::State;
 

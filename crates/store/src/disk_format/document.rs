@@ -7,7 +7,6 @@ use super::history::HistoryBlock;
 use super::manifest_v1;
 use super::node::{ConversationLine, NodeLine};
 use super::run::{ConversationConfig, RootBlock, RunConfig, StateBlock};
-use crate::manifest::{JournalMark, ManifestError};
 use serde::Serialize;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error as _, MapAccess, Visitor};
 use sha2::Digest as _;
@@ -24,6 +23,30 @@ pub(crate) const MANIFEST_VERSION: u64 = 2;
 const DOCUMENT_START: &str = "{\n\"manifest_version\":";
 /// First bytes of a document's last line.
 const CHECKSUM_START: &str = "\"checksum\":\"";
+
+/// Position in the journal at which a manifest was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, serde::Deserialize)]
+pub struct JournalMark {
+    /// Number of the last event that the manifest covers.
+    pub seq: u64,
+    /// Epoch of the opening that wrote the manifest.
+    pub epoch: u64,
+    /// Number of the journal's first event: 1, unless the run went on from a manifest alone.
+    pub journal_starts_at: u64,
+    /// Offset of the line of event `seq` in bytes, if it is in the journal.
+    pub journal_line_at: Option<u64>,
+}
+
+/// Reason why a manifest cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ManifestError {
+    /// The file is not what was written.
+    #[error("{0}")]
+    Damaged(String),
+    /// The file was written by a newer treebeam.
+    #[error("it has version {0}")]
+    Newer(u64),
+}
 
 /// Writes the manifest document of these facts.
 pub(crate) fn write_document(facts: &Facts, mark: JournalMark, to: impl Write) -> io::Result<()> {

@@ -1,7 +1,7 @@
 //! The manifest's block `history`: everything that depends on how often the run was interrupted.
 
+use super::document::JournalMark;
 use super::run::CopiedFile;
-use crate::manifest::JournalMark;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};

@@ -6,6 +6,7 @@
 //! be of any machine: it counts as one from elsewhere, with its file's time as its heartbeat.
 
 use super::lock_note::{LockHolder, LockNote};
+use super::run_claim::ForcePolicy;
 use jiff::Timestamp;
 use std::time::Duration;
 use treebeam_core::event::TakeoverReason;
@@ -101,7 +102,7 @@ pub(super) enum TakeoverVerdict {
 pub(super) fn judge_takeover(
     standing: OwnerState,
     stale_after: Duration,
-    force: super::ForcePolicy,
+    force: ForcePolicy,
 ) -> TakeoverVerdict {
     match standing {
         OwnerState::Left => TakeoverVerdict::Free,
@@ -110,7 +111,7 @@ pub(super) fn judge_takeover(
         OwnerState::Elsewhere(silence) if silence >= stale_after => {
             TakeoverVerdict::Over(TakeoverReason::HeartbeatStale)
         }
-        OwnerState::Elsewhere(_) if force == super::ForcePolicy::Yes => {
+        OwnerState::Elsewhere(_) if force == ForcePolicy::Yes => {
             TakeoverVerdict::Over(TakeoverReason::Forced)
         }
         OwnerState::Elsewhere(_) => TakeoverVerdict::Fresh,
@@ -120,7 +121,6 @@ pub(super) fn judge_takeover(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ForcePolicy;
 
     const DAY: i64 = 86_400;
 
