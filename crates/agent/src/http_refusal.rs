@@ -308,13 +308,13 @@ mod tests {
             let found = in_words(&judge_stream_error(&body, &model(), Some("resp-7")));
             assert!(found.starts_with(expect), "{body}: {found}");
         };
-        check(r#"{"error":{"type":"overloaded_error","message":"x"}}"#, "again None Perhaps");
-        check(r#"{"error":{"type":"api_error","message":"x"}}"#, "again None Perhaps");
+        check(r#"{"error":{"type":"overloaded_error","message":"x"}}"#, "again None Unknown");
+        check(r#"{"error":{"type":"api_error","message":"x"}}"#, "again None Unknown");
         check(r#"{"error":{"type":"rate_limit_error","message":"x"}}"#, "wait None");
         check(r#"{"error":{"type":"authentication_error","message":"x"}}"#, "unavailable: the key");
         check(r#"{"error":{"type":"invalid_request_error","message":"x"}}"#, "unanswered");
-        check(r#"{"error":{"code":503,"message":"x"}}"#, "again None Perhaps");
-        check(r#"{"error":"it broke"}"#, "again None Perhaps");
+        check(r#"{"error":{"code":503,"message":"x"}}"#, "again None Unknown");
+        check(r#"{"error":"it broke"}"#, "again None Unknown");
         // As llama-stack says it if a stream was requested.
         let lost = r#"{"error":{"message":"Response 'resp-7' not found.","code":"404"}}"#;
         check(lost, "forgotten");

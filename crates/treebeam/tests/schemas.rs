@@ -313,7 +313,7 @@ fn every_kind_of_event_fits() {
     let site = Site::new(BINARY);
     let mut journal = event_schema(&site);
     close(&mut journal);
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../edge/tests/snapshots");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../store/tests/snapshots");
     let mut seen = 0;
     for entry in fs::read_dir(folder).expect("the snapshots") {
         let path = entry.expect("a snapshot").path();
@@ -335,7 +335,7 @@ fn every_kind_of_event_fits() {
 fn a_run_that_was_paid_for_fits() {
     let site = Site::new(BINARY);
     let path =
-        concat!(env!("CARGO_MANIFEST_DIR"), "/../edge/tests/snapshots/manifest__manifest.snap");
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../store/tests/snapshots/manifest__manifest.snap");
     let text = fs::read_to_string(path).expect("a snapshot");
     let manifest = text.rsplit("---\n").next().expect("a manifest");
     let manifest: Value = serde_json::from_str(manifest).expect("a manifest in JSON");

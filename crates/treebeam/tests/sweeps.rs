@@ -12,7 +12,7 @@ use std::path::Path;
 use treebeam_testkit::program::{RUN, Site};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
-const SWEEPS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../core/tests/oracle/sweeps");
+const SWEEPS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../score/tests/oracle/sweeps");
 
 /// Changes where the gate is stricter than the recorded one: no effect, or an invariant column that
 /// differs.

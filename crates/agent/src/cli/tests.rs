@@ -152,7 +152,7 @@ not JSON at all
     check(
         &failed("unexpected status 529 <unknown status code>: Overloaded"),
         "",
-        "passing Overloaded Perhaps: codex says: unexpected status 529",
+        "passing Overloaded Unknown: codex says: unexpected status 529",
     );
     let network = "Reconnecting... waiting for network (Connection failed: error sending request)";
     let lost = format!("{begun}{{\"type\":\"error\",\"message\":\"{network}\"}}");
@@ -235,7 +235,7 @@ fn what_gemini_says() {
     let said = r#""{\"error\":{\"code\":401,\"message\":\"invalid key\",\"status\":\"authentication_error\"}}""#;
     check("", &failed("401", said), "unavailable: the key was refused: gemini-cli says:");
     let said = r#""{\"error\":{\"code\":529,\"message\":\"Overloaded\",\"status\":\"overloaded_error\"}}""#;
-    check("", &failed("529", said), "passing Overloaded Perhaps: gemini-cli says:");
+    check("", &failed("529", said), "passing Overloaded Unknown: gemini-cli says:");
     let login = failed("41", r#""Invalid auth method selected.""#);
     check(&login, "", "unavailable: the key was refused");
     let lost = "Error importing session from file: File not found or invalid format: copy.json";
@@ -294,7 +294,7 @@ fn what_aider_says() {
     let refused = "Added a.txt to the chat.\n\nlitellm.AuthenticationError: AuthenticationError: OpenAIException - invalid key\nThe API provider is not able to authenticate you. Check your API key.";
     check(refused, "unavailable: the key was refused: aider says: litellm.AuthenticationError");
     let busy = "litellm.APIError: APIError: OpenAIException - Overloaded\nRetrying in 0.2 seconds...\nlitellm.APIError: APIError: OpenAIException - Overloaded";
-    check(busy, "passing Overloaded Perhaps: aider says: litellm.APIError");
+    check(busy, "passing Overloaded Unknown: aider says: litellm.APIError");
 }
 
 #[test]
