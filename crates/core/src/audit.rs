@@ -358,10 +358,8 @@ fn beams_changed_by_rules(
                 let passed = verdict_with_figures(facts, eval, scored)
                     .is_some_and(|latest| latest.has_passed());
                 let measured = eval.scored_candidate().filter(|_| passed)?;
-                Some(RankedCandidate::new(
-                    eval.id,
-                    ScoredCandidate { scored: scored.clone(), ..measured },
-                ))
+                let measured = ScoredCandidate { scored: scored.clone(), ..measured };
+                Some(measured.into_ranked(eval.id))
             }
         });
         let contenders = contenders.filter(|one| kept.is_new_tree(one));
@@ -418,5 +416,5 @@ fn closed_depths(
 
 fn ranked_candidate(eval: &Eval) -> Option<RankedCandidate> {
     let Stage::Decided(measured, word, _) = &eval.stage else { return None };
-    word.has_passed().then(|| RankedCandidate::new(eval.id, (**measured).clone()))
+    word.has_passed().then(|| (**measured).clone().into_ranked(eval.id))
 }

@@ -1,7 +1,6 @@
 //! Events of a run: past tense, append-only, the only input of its state. Snapshot tests of the
 //! store pin how an event is written to disk; fields are only added.
 
-mod approval;
 mod budget;
 mod idea;
 mod kind;
@@ -12,7 +11,6 @@ mod stop;
 mod takeover;
 mod user_request;
 
-pub use approval::Approval;
 pub use budget::BudgetKind;
 pub use idea::{
     ContextPack, FileDigest, Idea, IdeaAdded, IdeasProposed, NewEval, RepeatedIdea, UserIdeas,
@@ -24,18 +22,21 @@ pub use stop::StopReason;
 pub use takeover::{RunnerProcess, TakeoverReason};
 pub use user_request::{MessageId, UserRequest};
 
+pub use crate::approval::Approval;
+pub use crate::failure::{EvalFailure, EvalStage, FailureKind};
+pub use crate::subject::SweepSubject;
+
 use crate::bill::RoleBills;
 use crate::conversation::Turn;
 use crate::evidence::{Artifact, CandidateScore};
 use crate::gate::GateVerdict;
 use crate::group::IdeaSource;
-use crate::id::{CodePlace, Commit, Depth, EvalId, GitTree, NodeId, RunId, Sha256};
+use crate::id::{Commit, Depth, EvalId, GitTree, NodeId, RunId, Sha256};
 use crate::policy::{FixedSettings, RecordedAgents, RunLimits};
 use crate::root_checks::RootChecks;
 use crate::rules_version::RulesVersion;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
 /// One transition of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -352,120 +353,4 @@ pub enum PaidStep {
     Propose(IdeaSource),
     /// Implement the idea of an eval.
     Implement(EvalId),
-}
-
-/// Code state that a sweep measures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SweepSubject {
-    /// The root.
-    Root,
-    /// The candidate of an eval.
-    Eval(EvalId),
-}
-
-impl SweepSubject {
-    /// Returns the place of the subject's worktree.
-    #[must_use]
-    pub const fn code_place(self) -> CodePlace {
-        match self {
-            Self::Root => CodePlace::Node(NodeId::ROOT),
-            Self::Eval(eval) => CodePlace::Candidate(eval),
-        }
-    }
-}
-
-impl fmt::Display for SweepSubject {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Root => f.write_str("root"),
-            Self::Eval(eval) => write!(f, "e{eval}"),
-        }
-    }
-}
-
-/// Stage of an eval at which it can fail.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EvalStage {
-    /// Implementation, from the idea to a commit.
-    Implement,
-    /// Tests and sweep.
-    Sweep,
-    /// Comparison of the results.
-    Score,
-}
-
-impl fmt::Display for EvalStage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Implement => "implement",
-            Self::Sweep => "sweep",
-            Self::Score => "score",
-        })
-    }
-}
-
-/// Stage and reason of an eval's failure.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EvalFailure {
-    /// Stage at which the eval failed.
-    pub stage: EvalStage,
-    /// Kind of the failure.
-    pub kind: FailureKind,
-    /// Description of the failure for people.
-    pub message: String,
-}
-
-/// Kind of an eval's failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FailureKind {
-    /// The agent gave no usable reply.
-    Agent,
-    /// No patch of the coder applied.
-    Patch,
-    /// The reviewer rejected every round.
-    Rejected,
-    /// The change touches a protected path.
-    Protected,
-    /// Protected inputs differ from those that the root was measured with. With several sweeps
-    /// running, the cause is unknown.
-    Inputs,
-    /// Artifacts of the run changed during the sweep, due to any of the sweeps that were running.
-    Artifacts,
-    /// The commit has no changes.
-    NoChange,
-    /// The worktree could not be set up.
-    Setup,
-    /// The tests failed.
-    Tests,
-    /// The sweep failed.
-    Sweep,
-    /// Replies and commands together exceeded the time limit.
-    Timeout,
-    /// The sweep left no results.
-    NoResults,
-    /// The results cannot be read as a sweep.
-    Results,
-}
-
-impl fmt::Display for FailureKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Agent => "agent",
-            Self::Patch => "patch",
-            Self::Rejected => "rejected",
-            Self::Protected => "protected",
-            Self::Inputs => "inputs",
-            Self::Artifacts => "artifacts",
-            Self::NoChange => "no_change",
-            Self::Setup => "setup",
-            Self::Tests => "tests",
-            Self::Sweep => "sweep",
-            Self::Timeout => "timeout",
-            Self::NoResults => "no_results",
-            Self::Results => "results",
-        })
-    }
 }

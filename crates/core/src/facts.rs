@@ -8,11 +8,13 @@ mod history;
 mod lookup;
 mod packed;
 mod reopen;
+mod stored_verdict;
 
 pub use context::StoredContext;
 pub use conversation_turns::NodeTurn;
 pub use eval_list::EvalList;
 pub use history::RunHistory;
+pub use stored_verdict::StoredVerdict;
 
 use self::packed::PackedEvals;
 use crate::bill::RoleBills;
@@ -22,7 +24,6 @@ use crate::event::{
     SweepSubject, UserIdeas, WorldKind,
 };
 use crate::evidence::{Artifact, CandidateScore};
-use crate::gate::StoredVerdict;
 use crate::group::EvalGroup;
 use crate::id::{Commit, Depth, EvalId, GitTree, NodeId, RunId, Sha256, TurnId};
 use crate::policy::{FixedSettings, RecordedAgents, RunLimits};

@@ -1,13 +1,10 @@
 //! The gate: decides against the parent whether a candidate may go on, and records all figures.
 
-mod stored_verdict;
-
-pub use stored_verdict::StoredVerdict;
-
-use crate::event::{Approval, EvalFailure};
+use crate::approval::Approval;
 use crate::evidence::{
     CandidateScore, Comparison, Grade, PairedDifference, ResultsForm, SweepCompleteness,
 };
+use crate::failure::EvalFailure;
 use crate::num::Finite;
 use crate::policy::FixedSettings;
 use crate::rank;

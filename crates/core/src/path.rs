@@ -1,8 +1,8 @@
 //! Paths of a run's files, relative to its directory, so that writers, readers and reports agree.
 
-use crate::event::SweepSubject;
 use crate::group::IdeaSource;
 use crate::id::{EvalId, NodeId, RunPath};
+use crate::subject::SweepSubject;
 
 /// File name of the results CSV of a sweep.
 pub const RESULTS_CSV: &str = "meta_config_sweep_results.csv";

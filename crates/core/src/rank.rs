@@ -2,7 +2,6 @@
 //! of the order in which they finished.
 
 use crate::evidence::Comparison;
-use crate::facts::ScoredCandidate;
 use crate::id::{EvalId, GitTree};
 use crate::num::Finite;
 use std::cmp::Reverse;
@@ -27,16 +26,6 @@ pub struct RankedCandidate {
     pub files_changed: u32,
     /// Git tree of the candidate: equal trees take one place at most.
     pub tree: Option<GitTree>,
-}
-
-impl RankedCandidate {
-    /// Creates a ranked candidate from an eval and its score.
-    #[must_use]
-    pub fn new(eval: EvalId, measured: ScoredCandidate) -> Self {
-        let ScoredCandidate { work, scored, .. } = measured;
-        let (files_changed, tree) = (work.files_changed, work.tree);
-        Self { eval, vs_root: scored.vs_root, files_changed, tree }
-    }
 }
 
 /// Selects the best `width` candidates, best first: by score, primary delta, absence of a risk

@@ -11,7 +11,7 @@ use treebeam_core::gate::{GateVerdict, judge_candidate};
 use treebeam_core::group::{EvalGroup, IdeaSource};
 use treebeam_core::id::{Depth, EvalId, NodeId};
 use treebeam_core::num::Finite;
-use treebeam_core::rank::{self, RankedCandidate};
+use treebeam_core::rank;
 
 /// Result of a run with a control group.
 #[derive(Clone, Debug, PartialEq)]
@@ -173,8 +173,7 @@ fn best_of_side(facts: &Facts, evals: &[Cow<'_, Eval>]) -> Option<SideBest> {
     let word = |eval: &Eval| eval.gate_verdict().or_else(|| derived_verdict(facts, eval));
     let own = evals.iter().filter(|eval| !is_shared(eval));
     let passed = own.filter(|eval| word(eval).is_some_and(|word| word.has_passed()));
-    let contenders =
-        passed.filter_map(|eval| Some(RankedCandidate::new(eval.id, eval.scored_candidate()?)));
+    let contenders = passed.filter_map(|eval| Some(eval.scored_candidate()?.into_ranked(eval.id)));
     let eval = rank::select_beam(contenders, 1).first().copied()?;
     let rank_score = rank::rank_score(&facts.eval(eval)?.scored_candidate()?.scored.vs_root)?;
     (rank_score > Finite::ZERO).then_some(SideBest { eval, rank_score })

@@ -8,9 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use treebeam_core::audit::AuditFinding;
 use treebeam_core::event::{EvalFailure, EvalStage, FailureKind};
 use treebeam_core::facts::{
-    CandidateFate, Eval, EvalList, ExpansionIdeas, Facts, Node, NodeOrigin, Stage,
+    CandidateFate, Eval, EvalList, ExpansionIdeas, Facts, Node, NodeOrigin, Stage, StoredVerdict,
 };
-use treebeam_core::gate::StoredVerdict;
 use treebeam_core::id::{CodePlace, EvalId, NodeId, TurnId};
 use treebeam_core::policy::Direction;
 use treebeam_core::state::State;

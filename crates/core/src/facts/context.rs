@@ -1,9 +1,8 @@
 //! Prompt contexts as held in memory: idea files are stored as eval ids where possible. The
 //! recorded form is restored exactly. The content of a context is chosen elsewhere.
 
-use super::{Expansion, ExpansionIdeas, Facts, Stage};
+use super::{Expansion, ExpansionIdeas, Facts, Stage, StoredVerdict};
 use crate::event::{ContextPack, FileDigest};
-use crate::gate::StoredVerdict;
 use crate::id::{Depth, EvalId, NodeId, RunPath, Sha256};
 use crate::path;
 

@@ -12,7 +12,7 @@ use crate::group::{EvalGroup, IdeaSource};
 use crate::id::{Depth, EvalId, NodeId, TurnId};
 use crate::num::Finite;
 use crate::policy::RecordedAgents;
-use crate::rank;
+use crate::rank::{self, RankedCandidate};
 use jiff::Timestamp;
 use std::borrow::Cow;
 
@@ -372,6 +372,16 @@ impl Eval {
     #[must_use]
     pub fn spend_on_attempt(&self) -> Option<RoleBills> {
         self.bills.get(usize::try_from(self.attempt.checked_sub(1)?).ok()?).cloned()
+    }
+}
+
+impl ScoredCandidate {
+    /// Converts the score of an eval to what its rank depends on.
+    #[must_use]
+    pub fn into_ranked(self, eval: EvalId) -> RankedCandidate {
+        let Self { work, scored, .. } = self;
+        let (files_changed, tree) = (work.files_changed, work.tree);
+        RankedCandidate { eval, vs_root: scored.vs_root, files_changed, tree }
     }
 }
 

@@ -130,8 +130,8 @@ mod tests {
         Artifact, CandidateScore, Comparison, Grade, LostNumbers, PairedDifference, PrimaryMeans,
         Recommendation, RecommendationReason, ResultsForm, SweepCompleteness,
     };
-    use crate::facts::{Candidate, CandidateFate, ScoredCandidate, Stage};
-    use crate::gate::{GateCheck, GateLimits, GateRule, GateVerdict, StoredVerdict};
+    use crate::facts::{Candidate, CandidateFate, ScoredCandidate, Stage, StoredVerdict};
+    use crate::gate::{GateCheck, GateLimits, GateRule, GateVerdict};
     use crate::group::EvalGroup;
     use crate::id::{Depth, EvalId, GitTree, NodeId, Sha256};
     use crate::num::Finite;

@@ -5,7 +5,7 @@ use crate::facts::{Candidate, Eval, Expansion, ExpansionIdeas, Facts, Node, Stag
 use crate::gate::{GateVerdict, judge_candidate};
 use crate::group::IdeaSource;
 use crate::id::{EvalId, NodeId};
-use crate::rank::{self, RankedCandidate};
+use crate::rank;
 use crate::state::State;
 
 /// Returns true if nothing of the open depth has begun; requests that a budget stopped don't count.
@@ -65,7 +65,7 @@ pub(super) fn close_depth_event(state: &State) -> Event {
         let verdict = judge_candidate(&measured.scored, files_changed, approval, &state.settings);
         let second = measured.work.tree.as_ref().is_some_and(|tree| state.is_tree_kept(tree));
         if verdict.has_passed() && !second {
-            contenders.push(RankedCandidate::new(eval.id, (**measured).clone()));
+            contenders.push((**measured).clone().into_ranked(eval.id));
         }
         verdicts.push((eval.id, verdict));
     }

@@ -12,8 +12,7 @@ use serde_json::Value;
 use treebeam_core::bill::RoleBills;
 use treebeam_core::event::{Approval, BudgetKind, EvalFailure, Idea, SweepSubject};
 use treebeam_core::evidence::{Artifact, CandidateScore, SweepCompleteness};
-use treebeam_core::facts::{Candidate, Eval, Facts, ScoredCandidate, Stage};
-use treebeam_core::gate::StoredVerdict;
+use treebeam_core::facts::{Candidate, Eval, Facts, ScoredCandidate, Stage, StoredVerdict};
 use treebeam_core::group::EvalGroup;
 use treebeam_core::id::{
     CodePlace, Commit, Depth, EvalId, GitTree, NodeId, RunPath, Sha256, TurnId,

@@ -4,8 +4,9 @@ use super::{State, StateError, state_error};
 use crate::event::LeftoverKind;
 use crate::facts::{
     CandidateFate, ClosedDepth, Eval, Node, NodeOrigin, RemovalState, RunPhase, Stage,
+    StoredVerdict,
 };
-use crate::gate::{GateVerdict, StoredVerdict};
+use crate::gate::GateVerdict;
 use crate::group::EvalGroup;
 use crate::id::{Depth, EvalId, NodeId};
 use jiff::Timestamp;

@@ -1,4 +1,4 @@
-//! The approval of a candidate: by a reviewer, without one, or against one.
+//! Approval of a candidate: by a reviewer, without one, or against one.
 
 use serde::{Deserialize, Serialize};
 

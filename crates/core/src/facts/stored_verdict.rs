@@ -1,8 +1,8 @@
 //! Gate verdicts as held in memory: without the checks' text if it follows from the figures. Any
 //! other verdict is held as recorded.
 
-use super::{GateLimits, GateVerdict};
-use crate::facts::{Candidate, ScoredCandidate};
+use super::{Candidate, ScoredCandidate};
+use crate::gate::{GateLimits, GateVerdict};
 use crate::policy::FixedSettings;
 use serde::{Deserialize, Serialize};
 
