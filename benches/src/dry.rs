@@ -15,7 +15,8 @@ use treebeam_core::policy::{FixedSettings, RecordedAgents, RunLimits};
 use treebeam_core::rules_version::RulesVersion;
 use treebeam_dry::{DryAgent, DryClock, DryExecutor};
 use treebeam_git::{GitRepo, open_repo_with};
-use treebeam_run::port::{RunPorts, SilentUser};
+use treebeam_run::RunPorts;
+use treebeam_run::port::SilentUser;
 use treebeam_run::prompt::PromptSet;
 use treebeam_store::{RunFiles, RunStore, make_runs_root};
 

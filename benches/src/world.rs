@@ -13,10 +13,11 @@ use treebeam_core::evidence::Artifact;
 use treebeam_core::id::{CodePlace, Commit, EvalId, GitTree, RunPath, Sha256};
 use treebeam_core::path;
 use treebeam_core::protect::{PathChange, PathKind, ProtectedPaths};
+use treebeam_run::RunPorts;
 use treebeam_run::port::{
     Agent, AgentError, AgentReply, AgentRequest, AgentRole, ApplyResult, BinaryDiff, Clock,
     CommitNote, CommittedTree, EditMode, Executor, FileStore, JobEnd, JobExit, JobKey, PortError,
-    RecordedMoment, Repo, RepoFile, RunPorts, SilentUser, SweepJob, TouchedFiles,
+    RecordedMoment, Repo, RepoFile, SilentUser, SweepJob, TouchedFiles,
 };
 use treebeam_run::prompt::PromptSet;
 

@@ -20,10 +20,10 @@ use treebeam_core::state::State;
 use treebeam_dry::{DryAgent, DryClock, DryExecutor, FlakyCleanup};
 use treebeam_git::{GitRepo, UserRepo, open_repo_with};
 use treebeam_run::port::{
-    CheckpointKind, Clock as _, Journal, PortError, RecordedMoment, RunPorts, SilentUser,
+    CheckpointKind, Clock as _, Journal, PortError, RecordedMoment, SilentUser,
 };
 use treebeam_run::prompt::PromptSet;
-use treebeam_run::{RunHalt, drive_run};
+use treebeam_run::{RunHalt, RunPorts, drive_run};
 use treebeam_store::{
     ForcePolicy, OpenNote, RunDir, RunFiles, RunStore, StoreError, make_runs_root, replay_journal,
 };

@@ -15,12 +15,12 @@ use treebeam_core::policy::{FixedSettings, RecordedAgents, RunLimits};
 use treebeam_core::rules_version::RulesVersion;
 use treebeam_dry::{DryAgent, DryClock, DryExecutor};
 use treebeam_git::{GitRepo, open_repo_with};
-use treebeam_run::drive_run;
 use treebeam_run::outline::{FileGlob, RepoContext};
 use treebeam_run::port::{
-    Agent, AgentError, AgentReply, AgentRequest, AgentRole, EditMode, Repo, RunPorts, SilentUser,
+    Agent, AgentError, AgentReply, AgentRequest, AgentRole, EditMode, Repo, SilentUser,
 };
 use treebeam_run::prompt::PromptSet;
+use treebeam_run::{RunPorts, drive_run};
 use treebeam_store::{RunFiles, RunStore};
 use treebeam_testkit::repo::TempRepo;
 

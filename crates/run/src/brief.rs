@@ -1,19 +1,19 @@
 //! Builds the input of each stage from the state at the start of its step: no stage sees the state.
 
 mod control;
-mod outcome_line;
 
 use crate::conversation::{ConversationBrief, build_thread};
+use crate::outcome_line::{outcome_line, short_outcome_line};
 use crate::port::{JobKey, RecordedMoment, SweepJob};
+use crate::prompt::IdeaContext;
 use crate::summary::EvalAttempt;
 use jiff::Timestamp;
-use outcome_line::outcome_line;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 use std::time::Duration;
 use treebeam_core::bill::RoleBills;
-use treebeam_core::event::{EvalFailure, Idea, Leftover, SweepSubject};
+use treebeam_core::event::{EvalFailure, Leftover, SweepSubject};
 use treebeam_core::evidence::Artifact;
 use treebeam_core::facts::{Candidate, Eval, Facts, Node, RemovalState, RootBaseline, Stage};
 use treebeam_core::group::IdeaSource;
@@ -24,8 +24,6 @@ use treebeam_core::policy::{ContextStrategy, DedupeScope, FixedSettings};
 use treebeam_core::root_checks::{InputScope, RecordedInputs, RootChecks};
 use treebeam_core::rules_version::RulesVersion;
 use treebeam_core::state::State;
-
-pub(crate) use outcome_line::short_outcome_line;
 
 /// Largest number of other ideas' outcomes that a generator is shown in full, the newest: a deep
 /// branch costs no more than a shallow one.
@@ -63,27 +61,6 @@ pub(crate) struct IdeaBrief {
     pub(crate) until: Option<Timestamp>,
     pub(crate) conversation: ConversationBrief,
     pub(crate) context: IdeaContext,
-}
-
-/// The facts about a node's branch that the idea generator is shown.
-pub(crate) struct IdeaContext {
-    pub(crate) node: NodeId,
-    pub(crate) root_commit: Commit,
-    pub(crate) commit: Commit,
-    pub(crate) parent_commit: Option<Commit>,
-    /// The eval that became the node, with its figures; `None` for the root.
-    pub(crate) node_eval: Option<(EvalId, String)>,
-    /// The ideas that led to the node, each with its figures.
-    pub(crate) chain: Vec<String>,
-    /// Older outcomes, in short.
-    pub(crate) earlier: Vec<String>,
-    /// Other ideas of the branch, with their outcomes.
-    pub(crate) outcomes: Vec<String>,
-    /// Files of all ideas that are shown in full.
-    pub(crate) idea_files: Vec<Idea>,
-    pub(crate) protect: Vec<String>,
-    /// The commands that measure the code.
-    pub(crate) commands: Vec<String>,
 }
 
 pub(crate) struct ImplementBrief {

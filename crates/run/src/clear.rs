@@ -2,7 +2,7 @@
 //! nothing else of the run, and does not wait for the due time of another try.
 
 use crate::brief;
-use crate::drive::RunHalt;
+use crate::error::RunHalt;
 use crate::port::{CheckpointKind, FileStore, Journal, Repo};
 use crate::stage::discard;
 use jiff::Timestamp;

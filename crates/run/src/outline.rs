@@ -11,7 +11,7 @@ mod file_tree;
 pub use file_choice::is_secret;
 
 use crate::port::{BinaryDiff, PortError, Repo, RepoFile};
-use crate::prompt::section::quoted_section;
+use crate::section::quoted_section;
 use std::fmt;
 use treebeam_core::id::Commit;
 use treebeam_core::protect::ProtectedPaths;

@@ -18,7 +18,6 @@ pub use treebeam_core::bill::{Cost, TokenUsage};
 pub use treebeam_core::role::AgentRole;
 pub use user::{Inbox, InboxMessage, Interrupt, MessageContent, SilentUser, UserIdea};
 
-use crate::prompt::PromptSet;
 use jiff::Timestamp;
 use std::io::Read;
 use std::time::Duration;
@@ -360,27 +359,4 @@ pub enum RecordedMoment {
     SentBack(EvalId),
     /// The end of the run, before this eval existed.
     Stop(EvalId),
-}
-
-/// All ports together, with the prompts of the run.
-#[derive(Clone, Copy)]
-pub struct RunPorts<'a> {
-    /// The user's repository.
-    pub repo: &'a dyn Repo,
-    /// The agents that answer.
-    pub agent: &'a dyn Agent,
-    /// The executor of sweeps.
-    pub executor: &'a dyn Executor,
-    /// The run's files.
-    pub files: &'a dyn FileStore,
-    /// The user's own files that sweeps read.
-    pub inputs: &'a dyn InputFiles,
-    /// The clock.
-    pub clock: &'a dyn Clock,
-    /// Requests to leave the run.
-    pub interrupt: &'a dyn Interrupt,
-    /// Messages of the user.
-    pub inbox: &'a dyn Inbox,
-    /// The prompts for all roles.
-    pub prompts: &'a PromptSet,
 }

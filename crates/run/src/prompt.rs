@@ -4,18 +4,19 @@
 //!
 //! # Layout
 //! [`PromptTemplate`] is a prompt with placeholders, [`Placeholder`] is one of them;
-//! [`mod@section`] frames the texts that replace them, [`mod@earlier_attempts`] describes failed
-//! attempts, [`mod@context_pack`] is a node's context pack, [`mod@listed_files`] adds files of the
-//! user to it. The built-in templates are files in `prompts/`.
+//! [`mod@crate::section`] frames the texts that replace them, [`mod@earlier_attempts`] describes
+//! failed attempts, [`mod@context_pack`] is a node's context pack, [`mod@listed_files`] adds files
+//! of the user to it. The built-in templates are files in `prompts/`.
 
 mod context_pack;
 mod earlier_attempts;
 mod listed_files;
 mod placeholder;
-pub(crate) mod section;
 mod template;
 
-pub(crate) use context_pack::{BranchChanges, most_moved_metrics, render_context_pack};
+pub(crate) use context_pack::{
+    BranchChanges, IdeaContext, most_moved_metrics, render_context_pack,
+};
 pub(crate) use earlier_attempts::EarlierAttempts;
 pub(crate) use listed_files::render_listed_files;
 pub use listed_files::{ListedFile, MAX_LISTED_CHARS, MAX_LISTED_FILE_CHARS};
@@ -25,7 +26,7 @@ pub use template::{MAX_TEMPLATE_BYTES, PromptTemplate, TemplateError};
 use crate::idea_batch::IdeaRequest;
 use crate::outline::RepoContext;
 use crate::port::{AgentRole, EditMode};
-use section::{bullet_list, introduced_section, plain_section, quoted_section};
+use crate::section::{bullet_list, introduced_section, plain_section, quoted_section};
 use std::sync::LazyLock;
 use template::PromptParts;
 

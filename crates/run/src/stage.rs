@@ -10,22 +10,11 @@ mod score;
 mod sweep;
 
 use crate::brief::{CollectBrief, StepBrief};
-use crate::drive::RunHalt;
-use crate::port::{JobEnd, RunPorts};
-use crate::step_files::{StepDigests, with_noting};
-use treebeam_core::event::FileDigest;
-use treebeam_core::evidence::Artifact;
+use crate::error::RunHalt;
+use crate::port::JobEnd;
+use crate::run_ports::RunPorts;
+use crate::step_files::{StepDigests, StepEnd, with_noting};
 use treebeam_core::plan::StepOutcome;
-
-/// The end of a step.
-#[derive(Clone, Debug)]
-pub(crate) struct StepEnd {
-    pub(crate) outcome: StepOutcome,
-    /// Digests of the files that the step has written.
-    pub(crate) files: Vec<FileDigest>,
-    /// Artifacts that the step found changed.
-    pub(crate) changed_artifacts: Vec<Artifact>,
-}
 
 /// Runs one step, and syncs its files. Returns `None` for a step whose outcome arrives later.
 pub(crate) fn perform_step(

@@ -5,13 +5,13 @@ use crate::conversation::document::LoggedTurn;
 use crate::conversation::{
     ConversationBrief, ConversationSession, ConversationThread, TurnExchange,
 };
-use crate::drive::RunHalt;
+use crate::error::RunHalt;
 use crate::idea_batch::{IdeaBatch, IdeaRequest};
 use crate::metered_agent::MeteredAgent;
 use crate::outline::{OutlineInput, render_outline};
 use crate::port::{Agent, AgentError, AgentRequest, AgentRole, Interrupt, PortError, Repo};
-use crate::prompt::section::{bullet_list, plain_section, quoted_section};
 use crate::prompt::{IdeaPromptInput, PromptSet, render_listed_files};
+use crate::section::{bullet_list, plain_section, quoted_section};
 use jiff::Timestamp;
 use std::collections::BTreeSet;
 use treebeam_core::bill::RoleBills;

@@ -3,9 +3,8 @@
 
 use crate::port::{
     Agent, AgentError, AgentReply, AgentRequest, AgentRole, EditMode, FileStore, PortError,
-    RunPorts,
 };
-use crate::stage::StepEnd;
+use crate::run_ports::RunPorts;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,6 +12,16 @@ use treebeam_core::event::FileDigest;
 use treebeam_core::evidence::Artifact;
 use treebeam_core::id::{EvalId, RunPath, Sha256};
 use treebeam_core::plan::StepOutcome;
+
+/// The end of a step.
+#[derive(Clone, Debug)]
+pub(crate) struct StepEnd {
+    pub(crate) outcome: StepOutcome,
+    /// Digests of the files that the step has written.
+    pub(crate) files: Vec<FileDigest>,
+    /// Artifacts that the step found changed.
+    pub(crate) changed_artifacts: Vec<Artifact>,
+}
 
 /// The effects of a step on the files of the run so far.
 #[derive(Debug, Default)]

@@ -13,10 +13,8 @@ use treebeam_core::facts::{Eval, Stage};
 use treebeam_core::id::{EvalId, RunPath, Sha256};
 use treebeam_core::policy::{FixedSettings, RunLimits};
 use treebeam_core::state::State;
-use treebeam_run::port::{
-    Executor, FileStore as _, JobEnd, JobExit, JobKey, PortError, RunPorts, SweepJob,
-};
-use treebeam_run::{RunHalt, drive_run};
+use treebeam_run::port::{Executor, FileStore as _, JobEnd, JobExit, JobKey, PortError, SweepJob};
+use treebeam_run::{RunHalt, RunPorts, drive_run};
 use treebeam_testkit::journal::MemoryJournal;
 use treebeam_testkit::memory::MemoryWorld;
 

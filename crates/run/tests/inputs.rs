@@ -12,8 +12,8 @@ use treebeam_core::id::{EvalId, RunPath, Sha256};
 use treebeam_core::policy::{FixedSettings, RunLimits};
 use treebeam_core::root_checks::{InputScope, RecordedInputs};
 use treebeam_core::state::State;
-use treebeam_run::port::{InputFiles, InputList, PortError, RunPorts};
-use treebeam_run::{RunHalt, drive_run};
+use treebeam_run::port::{InputFiles, InputList, PortError};
+use treebeam_run::{RunHalt, RunPorts, drive_run};
 use treebeam_testkit::journal::MemoryJournal;
 use treebeam_testkit::memory::MemoryWorld;
 

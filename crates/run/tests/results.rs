@@ -8,8 +8,8 @@ use treebeam_core::event::{FailureKind, SweepSubject};
 use treebeam_core::facts::Stage;
 use treebeam_core::id::{EvalId, Sha256};
 use treebeam_core::policy::{FixedSettings, RunLimits};
-use treebeam_run::port::{Executor, JobEnd, JobKey, PortError, RunPorts, SweepJob};
-use treebeam_run::{RunHalt, drive_run};
+use treebeam_run::port::{Executor, JobEnd, JobKey, PortError, SweepJob};
+use treebeam_run::{RunHalt, RunPorts, drive_run};
 use treebeam_testkit::journal::MemoryJournal;
 use treebeam_testkit::memory::MemoryWorld;
 

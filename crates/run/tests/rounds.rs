@@ -12,10 +12,8 @@ use treebeam_core::facts::{Eval, Stage};
 use treebeam_core::id::EvalId;
 use treebeam_core::policy::{FixedSettings, RunLimits};
 use treebeam_core::state::State;
-use treebeam_run::drive_run;
-use treebeam_run::port::{
-    Agent, AgentError, AgentReply, AgentRequest, AgentRole, EditMode, RunPorts,
-};
+use treebeam_run::port::{Agent, AgentError, AgentReply, AgentRequest, AgentRole, EditMode};
+use treebeam_run::{RunPorts, drive_run};
 use treebeam_testkit::journal::MemoryJournal;
 use treebeam_testkit::memory::MemoryWorld;
 

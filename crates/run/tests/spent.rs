@@ -13,9 +13,9 @@ use treebeam_core::policy::{FixedSettings, RunLimits};
 use treebeam_core::state::State;
 use treebeam_run::port::{
     Agent, AgentError, AgentReply, AgentRequest, AgentRole, EditMode, Executor, JobEnd, JobKey,
-    PortError, RunPorts, SweepJob,
+    PortError, SweepJob,
 };
-use treebeam_run::{RunHalt, drive_run};
+use treebeam_run::{RunHalt, RunPorts, drive_run};
 use treebeam_testkit::journal::MemoryJournal;
 use treebeam_testkit::memory::MemoryWorld;
 

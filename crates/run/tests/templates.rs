@@ -6,12 +6,10 @@
 use std::num::NonZeroU32;
 use std::sync::Mutex;
 use treebeam_core::policy::{FixedSettings, RunLimits};
-use treebeam_run::drive_run;
 use treebeam_run::outline::{FileGlob, RepoContext};
-use treebeam_run::port::{
-    Agent, AgentError, AgentReply, AgentRequest, AgentRole, EditMode, RunPorts,
-};
+use treebeam_run::port::{Agent, AgentError, AgentReply, AgentRequest, AgentRole, EditMode};
 use treebeam_run::prompt::{PromptSet, PromptTemplate};
+use treebeam_run::{RunPorts, drive_run};
 use treebeam_testkit::journal::MemoryJournal;
 use treebeam_testkit::memory::MemoryWorld;
 

@@ -14,9 +14,10 @@ use std::time::Duration;
 use treebeam_core::event::{FailureKind, MessageId};
 use treebeam_core::id::{Commit, Sha256};
 use treebeam_core::path;
+use treebeam_run::RunPorts;
 use treebeam_run::port::{
     Clock, Executor, Inbox, InboxMessage, Interrupt, JobEnd, JobExit, JobKey, MessageContent,
-    PortError, RecordedMoment, RunPorts, SilentUser, SweepJob,
+    PortError, RecordedMoment, SilentUser, SweepJob,
 };
 use treebeam_run::prompt::PromptSet;
 

@@ -32,7 +32,8 @@ use treebeam_executor::{
 };
 use treebeam_git::GitRepo;
 use treebeam_process::ChildCount;
-use treebeam_run::port::{Executor, RunPorts, SilentUser};
+use treebeam_run::RunPorts;
+use treebeam_run::port::{Executor, SilentUser};
 use treebeam_run::prompt::PromptSet;
 use treebeam_store::clock::WallClock;
 use treebeam_store::inbox::RunInbox;

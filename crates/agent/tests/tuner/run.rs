@@ -28,11 +28,11 @@ use treebeam_core::rules_version::RulesVersion;
 use treebeam_core::state::State;
 use treebeam_dry::DryClock;
 use treebeam_git::{GitRepo, open_repo_with};
-use treebeam_run::drive_run;
 use treebeam_run::port::{
-    AgentRole, Executor, JobEnd, JobExit, JobKey, PortError, RunPorts, SilentUser, SweepJob,
+    AgentRole, Executor, JobEnd, JobExit, JobKey, PortError, SilentUser, SweepJob,
 };
 use treebeam_run::prompt::PromptSet;
+use treebeam_run::{RunPorts, drive_run};
 use treebeam_store::{RunDir, RunFiles, RunStore, make_runs_root};
 use treebeam_testkit::repo::TempRepo;
 use treebeam_tuner::change::ConstantChange;

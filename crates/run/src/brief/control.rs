@@ -1,10 +1,10 @@
 //! Builds the idea brief of the control group: earlier attempts on the root, nothing of the tree.
 //! Each question stands alone, without a conversation, so it contains everything that is known.
 
-use super::{
-    IdeaBrief, IdeaContext, MAX_FULL_OUTCOMES, MAX_SHORT_OUTCOMES, outcome_line, short_outcome_line,
-};
+use super::{IdeaBrief, MAX_FULL_OUTCOMES, MAX_SHORT_OUTCOMES};
 use crate::conversation::{ConversationBrief, ConversationThread};
+use crate::outcome_line::{outcome_line, short_outcome_line};
+use crate::prompt::IdeaContext;
 use treebeam_core::conversation::{Conversation, ConversationMode};
 use treebeam_core::facts::{Expansion, Node};
 use treebeam_core::group::IdeaSource;

@@ -2,7 +2,7 @@
 //! texts. Reads no file, and goes back at most a bounded number of turns.
 
 use super::document::LoggedTurn;
-use crate::brief;
+use crate::outcome_line::short_outcome_line;
 use treebeam_core::conversation::{Conversation, PastTurn};
 use treebeam_core::facts::{Eval, Facts, Node, NodeTurn};
 use treebeam_core::id::{Depth, RunPath, Sha256, TurnId};
@@ -108,11 +108,7 @@ fn idea_lines<'a>(
 }
 
 fn idea_line(facts: &Facts, eval: &Eval, depth: Depth) -> String {
-    if eval.depth < depth {
-        brief::short_outcome_line(facts, eval)
-    } else {
-        eval.idea.title.clone()
-    }
+    if eval.depth < depth { short_outcome_line(facts, eval) } else { eval.idea.title.clone() }
 }
 
 fn to_logged_turn(known: &NodeTurn<'_>, facts: &Facts) -> LoggedTurn {

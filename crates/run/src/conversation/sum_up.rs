@@ -3,11 +3,11 @@
 //! answer, each of these turns has its line.
 
 use super::session::ConversationSession;
-use crate::drive::RunHalt;
+use crate::error::RunHalt;
 use crate::metered_agent::MeteredAgent;
 use crate::port::{AgentError, AgentRequest, AgentRole, FileStore};
-use crate::prompt::section::quoted_section;
 use crate::reply::{self, MAX_REPLY_BYTES};
+use crate::section::quoted_section;
 use treebeam_core::conversation::PastTurn;
 use treebeam_core::id::{CodePlace, NodeId, TurnId};
 use treebeam_core::path;

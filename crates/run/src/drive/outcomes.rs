@@ -3,7 +3,7 @@
 use super::{RunDriver, RunHalt, ThreadReport};
 use crate::brief;
 use crate::port::RecordedMoment;
-use crate::stage::StepEnd;
+use crate::step_files::StepEnd;
 use treebeam_core::event::{
     ArtifactsRestored, EvalStage, Event, FailureKind, FileDigest, FilesRecorded, SweepSubject,
 };

@@ -4,7 +4,7 @@
 
 use super::{RunDriver, RunHalt};
 use crate::port::JobEnd;
-use crate::stage::StepEnd;
+use crate::step_files::StepEnd;
 use treebeam_core::event::{Event, FailureKind, SweepSubject};
 use treebeam_core::plan::{Step, StepOutcome};
 

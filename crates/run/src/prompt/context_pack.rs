@@ -1,9 +1,10 @@
 //! Renders the context pack of a node: the facts about its branch for the idea generator. Pure and
 //! bounded; the run keeps the pack as it was used.
 
-use super::section::{bullet_list, plain_section};
-use crate::brief::IdeaContext;
+use crate::section::{bullet_list, plain_section};
 use serde_json::Value;
+use treebeam_core::event::Idea;
+use treebeam_core::id::{Commit, EvalId, NodeId};
 use treebeam_core::num::Finite;
 
 /// Largest text of one kind, in characters.
@@ -15,6 +16,27 @@ const SHORT_LINES_PER_PART: usize = 75;
 const MAX_METRIC_NAME_CHARS: usize = 100;
 /// Number of metrics with the largest gains, and of those with the largest losses.
 const MAX_MOVED_METRICS: usize = 5;
+
+/// The facts about a node's branch that the idea generator is shown.
+pub(crate) struct IdeaContext {
+    pub(crate) node: NodeId,
+    pub(crate) root_commit: Commit,
+    pub(crate) commit: Commit,
+    pub(crate) parent_commit: Option<Commit>,
+    /// The eval that became the node, with its figures; `None` for the root.
+    pub(crate) node_eval: Option<(EvalId, String)>,
+    /// The ideas that led to the node, each with its figures.
+    pub(crate) chain: Vec<String>,
+    /// Older outcomes, in short.
+    pub(crate) earlier: Vec<String>,
+    /// Other ideas of the branch, with their outcomes.
+    pub(crate) outcomes: Vec<String>,
+    /// Files of all ideas that are shown in full.
+    pub(crate) idea_files: Vec<Idea>,
+    pub(crate) protect: Vec<String>,
+    /// The commands that measure the code.
+    pub(crate) commands: Vec<String>,
+}
 
 /// Changes of a node's branch, from git and from its scoring file.
 pub(crate) struct BranchChanges {
@@ -99,7 +121,6 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use serde_json::json;
-    use treebeam_core::id::NodeId;
 
     fn told(lines: &[String]) -> IdeaContext {
         let commit = || "1".repeat(40).parse().expect("a commit");

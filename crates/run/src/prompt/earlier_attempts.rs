@@ -2,8 +2,8 @@
 //! one. Absolute paths lose their folders, and treebeam's own time limits are left out; the output
 //! of a failed command may still contain a time.
 
-use super::section::{introduced_section, quoted_section};
 use super::{MAX_CHANGE_CHARS, MAX_PART_CHARS};
+use crate::section::{introduced_section, quoted_section};
 use treebeam_core::event::{EvalFailure, FailureKind};
 
 /// Failed attempts at an idea, oldest first, and the change of the last one that had any.

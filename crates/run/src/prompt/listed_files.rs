@@ -1,7 +1,7 @@
 //! Renders files that the user lists for the idea generator, for the context pack. Pure and
 //! bounded; the program reads the files.
 
-use super::section::{bullet_list, plain_section, quoted_section};
+use crate::section::{bullet_list, plain_section, quoted_section};
 use treebeam_core::id::Sha256;
 
 /// Largest part of one file that is shown, in characters.

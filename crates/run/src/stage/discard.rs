@@ -2,7 +2,7 @@
 //! the run: it is tried again later.
 
 use crate::brief::DiscardBrief;
-use crate::drive::RunHalt;
+use crate::error::RunHalt;
 use crate::port::{FileStore, Repo};
 use treebeam_core::event::LeftoverKind;
 use treebeam_core::id::CodePlace;

@@ -4,15 +4,16 @@
 
 use crate::brief::IdeaBrief;
 use crate::conversation::{ConversationSession, TurnContext, TurnExchange, ask_for_summary};
-use crate::drive::RunHalt;
+use crate::error::RunHalt;
 use crate::idea_batch::{IdeaBatch, IdeaRequest};
 use crate::metered_agent::MeteredAgent;
 use crate::outline::{OutlineInput, render_outline};
-use crate::port::{AgentError, AgentReply, AgentRequest, AgentRole, PortError, RunPorts};
+use crate::port::{AgentError, AgentReply, AgentRequest, AgentRole, PortError};
 use crate::prompt::{
     self, BranchChanges, most_moved_metrics, render_context_pack, render_listed_files,
 };
 use crate::reply::{self, MAX_REPLY_BYTES};
+use crate::run_ports::RunPorts;
 use treebeam_core::bill::RoleBills;
 use treebeam_core::event::{BudgetKind, ContextPack, FileDigest, Idea, PaidStep};
 use treebeam_core::id::{CodePlace, Sha256};

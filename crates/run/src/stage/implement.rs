@@ -2,15 +2,16 @@
 //! Problems of a round go back to the coder, in the same worktree. A role without agent is skipped.
 
 use crate::brief::ImplementBrief;
-use crate::drive::RunHalt;
+use crate::error::RunHalt;
 use crate::metered_agent::MeteredAgent;
 use crate::outline::{OutlineInput, render_outline};
 use crate::port::{
     AgentError, AgentReply, AgentRequest, AgentRole, ApplyResult, BinaryDiff, CommitNote,
-    CommittedTree, PortError, RecordedMoment, RunPorts, StagedChanges,
+    CommittedTree, PortError, RecordedMoment, StagedChanges,
 };
 use crate::prompt::{EarlierAttempts, PromptInput};
 use crate::review::{self, ReviewVerdict};
+use crate::run_ports::RunPorts;
 use crate::summary::{ChangeDraft, EvalAttempt, EvalSummary, ReviewRound};
 use crate::{patch, reply};
 use treebeam_core::bill::RoleBills;

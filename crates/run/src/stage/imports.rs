@@ -2,7 +2,8 @@
 //! protected files are read only if a candidate adds a Python module.
 
 use crate::brief::ImplementBrief;
-use crate::port::{PortError, RepoFile, RunPorts};
+use crate::port::{PortError, RepoFile};
+use crate::run_ports::RunPorts;
 use treebeam_core::protect::{
     PathChange, PathKind, ProtectedImports, ProtectedPaths, is_python_module,
 };

@@ -2,8 +2,9 @@
 //! are never changed here: only the user can restore them.
 
 use crate::brief::InputsBrief;
-use crate::drive::RunHalt;
-use crate::port::{PortError, RunPorts};
+use crate::error::RunHalt;
+use crate::port::PortError;
+use crate::run_ports::RunPorts;
 use treebeam_core::event::SweepSubject;
 
 /// Largest number of files that a message names.

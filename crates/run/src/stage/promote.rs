@@ -1,8 +1,8 @@
 //! Turns a candidate into a node: sets a ref, so that its commit is kept, then makes a worktree.
 
 use crate::brief::PromotionBrief;
-use crate::drive::RunHalt;
-use crate::port::RunPorts;
+use crate::error::RunHalt;
+use crate::run_ports::RunPorts;
 use treebeam_core::id::CodePlace;
 use treebeam_core::plan::StepOutcome;
 

@@ -1,9 +1,10 @@
 //! Compares a candidate with its parent and with the root, and writes the figures.
 
 use crate::brief::ScoreBrief;
-use crate::drive::RunHalt;
+use crate::error::RunHalt;
 use crate::figures;
-use crate::port::{PortError, RunPorts};
+use crate::port::PortError;
+use crate::run_ports::RunPorts;
 use crate::stage::sweep::split_sweep_error;
 use crate::summary::EvalSummary;
 use serde_json::Value;

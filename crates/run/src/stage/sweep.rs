@@ -4,8 +4,9 @@
 
 use super::inputs;
 use crate::brief::{CollectBrief, JobWatch, SweepBounds, SweepBrief};
-use crate::drive::RunHalt;
-use crate::port::{JobEnd, JobExit, JobKey, PortError, RunPorts, TouchedFiles};
+use crate::error::RunHalt;
+use crate::port::{JobEnd, JobExit, JobKey, PortError, TouchedFiles};
+use crate::run_ports::RunPorts;
 use crate::summary::{EvalAttempt, EvalSummary};
 use treebeam_core::bill::RoleBills;
 use treebeam_core::event::{EvalFailure, EvalStage, FailureKind, SweepSubject};

@@ -10,9 +10,10 @@ use treebeam_core::event::SweepSubject;
 use treebeam_core::facts::RunPhase;
 use treebeam_core::id::EvalId;
 use treebeam_core::state::State;
+use treebeam_run::RunPorts;
 use treebeam_run::port::{
     Agent, AgentError, AgentReply, AgentRequest, AgentRole, Clock, EditMode, Executor, JobEnd,
-    JobKey, PortError, RecordedMoment, RunPorts, SweepJob,
+    JobKey, PortError, RecordedMoment, SweepJob,
 };
 use treebeam_testkit::memory::MemoryWorld;
 

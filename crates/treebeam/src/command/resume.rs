@@ -25,9 +25,9 @@ use treebeam_core::measure::UserPath;
 use treebeam_core::plan::{self, RedoKind};
 use treebeam_core::rules_version::RulesVersion;
 use treebeam_core::state::State;
-use treebeam_run::RunHalt;
 use treebeam_run::figures;
-use treebeam_run::port::{Journal as _, RecordedMoment, RunPorts};
+use treebeam_run::port::{Journal as _, RecordedMoment};
+use treebeam_run::{RunHalt, RunPorts};
 use treebeam_store::{ForcePolicy, RunClaim, RunDir, RunStore};
 use treebeam_view::versus;
 

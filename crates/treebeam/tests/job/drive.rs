@@ -18,9 +18,9 @@ use treebeam_core::state::State;
 use treebeam_dry::{DryAgent, DryClock};
 use treebeam_executor::LocalExecutor;
 use treebeam_git::{GitRepo, open_repo_with};
-use treebeam_run::port::{RunPorts, SilentUser};
+use treebeam_run::port::SilentUser;
 use treebeam_run::prompt::PromptSet;
-use treebeam_run::{RunHalt, drive_run};
+use treebeam_run::{RunHalt, RunPorts, drive_run};
 use treebeam_store::{ForcePolicy, RunFiles, RunStore, StoreError, make_runs_root};
 use treebeam_testkit::program::RUN;
 

@@ -10,7 +10,7 @@ use treebeam_score::versus;
 
 /// Returns the outcome of an idea on one line, with the figures of the node that it was tried on
 /// beside its own: the difference is the effect of the idea.
-pub(super) fn outcome_line(facts: &Facts, eval: &Eval) -> String {
+pub(crate) fn outcome_line(facts: &Facts, eval: &Eval) -> String {
     let (title, on) = (&eval.idea.title, eval.parent);
     if let Some((measured, verdict)) = scored_verdict(facts, eval) {
         let [score, delta] = root_figures(&measured.scored.vs_root);
