@@ -8,7 +8,7 @@ mod door;
 mod library;
 mod server;
 
-use crate::gauge::{self, Took, middle_half};
+use crate::gauge::{self, WorkTime, middle_half};
 use crate::{Outcome, row};
 use bare::Bare;
 use door::Behind;
@@ -18,26 +18,28 @@ use server::Answers;
 pub(crate) use server::serve;
 
 /// Name of the task of a process that [`serve`]s.
-pub(crate) const TASK: &str = "answers";
+pub(crate) const AGENTS_TASK: &str = "answers";
 
 /// Prompt of each call.
-const PROMPT: &str = "Say something.";
+const CALL_PROMPT: &str = "Say something.";
 
 /// Number of concurrent calls, of calls in a round, and of rounds.
 #[derive(Clone, Copy, Debug)]
-struct Case {
+struct CallCase {
     at_once: u32,
     calls: u32,
     rounds: usize,
 }
 
-const CASES: [Case; 2] =
-    [Case { at_once: 1, calls: 200, rounds: 15 }, Case { at_once: 200, calls: 2000, rounds: 9 }];
+const CALL_CASES: [CallCase; 2] = [
+    CallCase { at_once: 1, calls: 200, rounds: 15 },
+    CallCase { at_once: 200, calls: 2000, rounds: 9 },
+];
 
 /// A side of the comparison.
-trait Contender {
+trait CallContender {
     /// Makes the calls of a round, and returns their cost.
-    fn round(&mut self, case: Case) -> Outcome<Took>;
+    fn round(&mut self, case: CallCase) -> Outcome<WorkTime>;
 }
 
 /// Prints the cost of a call.
@@ -49,8 +51,8 @@ pub(crate) fn agents() -> Outcome<()> {
     let mut door_on_disk = Behind::new(server.port, disk.path())?;
     let mut library = Library::start(server.port)?;
     println!("  with {}; (a to b) is the middle half of the rounds", library.version);
-    for case in CASES {
-        let mut all: [&mut dyn Contender; 4] =
+    for case in CALL_CASES {
+        let mut all: [&mut dyn CallContender; 4] =
             [&mut bare, &mut door, &mut door_on_disk, &mut library];
         print(case, &measure(case, &mut all)?);
     }
@@ -59,8 +61,8 @@ pub(crate) fn agents() -> Outcome<()> {
 
 /// Measures each round of each contender. The first round is a warm-up, and each round starts with
 /// another contender.
-fn measure(case: Case, all: &mut [&mut dyn Contender; 4]) -> Outcome<[Vec<Took>; 4]> {
-    let mut rounds: [Vec<Took>; 4] = Default::default();
+fn measure(case: CallCase, all: &mut [&mut dyn CallContender; 4]) -> Outcome<[Vec<WorkTime>; 4]> {
+    let mut rounds: [Vec<WorkTime>; 4] = Default::default();
     for round in 0..=case.rounds {
         for turn in 0..all.len() {
             let place = (round + turn) % all.len();
@@ -73,17 +75,17 @@ fn measure(case: Case, all: &mut [&mut dyn Contender; 4]) -> Outcome<[Vec<Took>;
     Ok(rounds)
 }
 
-fn print(case: Case, [bare, door, door_on_disk, library]: &[Vec<Took>; 4]) {
-    let Case { at_once, calls, .. } = case;
+fn print(case: CallCase, [bare, door, door_on_disk, library]: &[Vec<WorkTime>; 4]) {
+    let CallCase { at_once, calls, .. } = case;
     let calls = f64::from(calls);
     let say = |what: &str, figures: Vec<f64>| {
         row(&format!("{at_once} at once: {what}"), &middle_half(&figures));
     };
-    let per_second = |rounds: &[Took]| rounds.iter().map(|took| calls / took.wall).collect();
-    let against = |one: &[Took], other: &[Took], of: fn(&Took) -> f64| {
+    let per_second = |rounds: &[WorkTime]| rounds.iter().map(|took| calls / took.wall).collect();
+    let against = |one: &[WorkTime], other: &[WorkTime], of: fn(&WorkTime) -> f64| {
         one.iter().zip(other).map(|(one, other)| of(one) / of(other)).collect::<Vec<f64>>()
     };
-    let added = |rounds: &[Took]| {
+    let added = |rounds: &[WorkTime]| {
         rounds.iter().zip(bare).map(|(took, bare)| (took.wall - bare.wall) / calls * 1e3).collect()
     };
     say("calls per second, bare exchange", per_second(bare));

@@ -20,10 +20,10 @@ use treebeam_run::port::SilentUser;
 use treebeam_run::prompt::PromptSet;
 use treebeam_store::{RunFiles, RunStore, make_runs_root};
 
-const FILES: u32 = 50;
-const EVALS: u32 = 200;
-const ROUNDS: usize = 5;
-const SEED: u64 = 7;
+const REPO_FILES: u32 = 50;
+const DRY_RUN_EVALS: u32 = 200;
+const DRY_RUN_ROUNDS: usize = 5;
+const DRY_RUN_SEED: u64 = 7;
 
 /// Prints the ratio, with fsync as it is on a disk and where it costs nothing.
 pub(crate) fn git() -> Outcome<()> {
@@ -36,7 +36,7 @@ fn compare(name: &str, folder: &TempDir) -> Outcome<()> {
     let script = bench.script()?;
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     let (mut ratios, mut processor) = (Vec::new(), Vec::new());
-    for _ in 0..ROUNDS {
+    for _ in 0..DRY_RUN_ROUNDS {
         let run = bench.ours()?;
         let refs = bench.refs()?;
         let shell = bench.theirs(&script)?;
@@ -48,9 +48,9 @@ fn compare(name: &str, folder: &TempDir) -> Outcome<()> {
         ours.push(run.wall);
         theirs.push(shell.wall);
     }
-    let evals = f64::from(EVALS);
+    let evals = f64::from(DRY_RUN_EVALS);
     let each = |all: &[f64]| format!("{:.1} ms per eval", median(all) * 1000.0 / evals);
-    row(&format!("{name}: dry run, {EVALS} evals, {FILES} files"), &each(&ours));
+    row(&format!("{name}: dry run, {DRY_RUN_EVALS} evals, {REPO_FILES} files"), &each(&ours));
     row(&format!("{name}: its {} git commands in a shell", script.calls), &each(&theirs));
     row(&format!("{name}: dry run / shell"), &gauge::spread(&ratios));
     row(&format!("{name}: dry run / shell, processor time"), &gauge::spread(&processor));
@@ -59,15 +59,15 @@ fn compare(name: &str, folder: &TempDir) -> Outcome<()> {
 
 /// Cost of a run or a script.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Took {
+pub(crate) struct MeasuredCost {
     pub(crate) wall: f64,
     pub(crate) ticks: u32,
 }
 
-pub(crate) fn timed(work: impl FnOnce() -> Outcome<()>) -> Outcome<Took> {
+pub(crate) fn timed(work: impl FnOnce() -> Outcome<()>) -> Outcome<MeasuredCost> {
     let (begun, before) = (Instant::now(), gauge::ticks());
     work()?;
-    Ok(Took { wall: begun.elapsed().as_secs_f64(), ticks: gauge::ticks() - before })
+    Ok(MeasuredCost { wall: begun.elapsed().as_secs_f64(), ticks: gauge::ticks() - before })
 }
 
 /// A repository that is recreated at the same place for each measurement: so each has the same
@@ -91,7 +91,7 @@ impl Bench {
 
     fn furnish(&self) -> Outcome<()> {
         let pristine = self.folder.join("pristine");
-        for number in 0..FILES {
+        for number in 0..REPO_FILES {
             let file = pristine.join(format!("src/part{}/file{number}.py", number % 5));
             fs::create_dir_all(file.parent().unwrap_or(&pristine))?;
             fs::write(file, format!("value = {number}\n").repeat(60))?;
@@ -142,12 +142,12 @@ impl Bench {
         recorder.script(&run_dir, &self.repo().join(".git"))
     }
 
-    fn ours(&self) -> Outcome<Took> {
+    fn ours(&self) -> Outcome<MeasuredCost> {
         self.afresh()?;
         timed(|| drive(&self.repo(), self.variables.clone()))
     }
 
-    pub(crate) fn theirs(&self, script: &Script) -> Outcome<Took> {
+    pub(crate) fn theirs(&self, script: &Script) -> Outcome<MeasuredCost> {
         self.afresh()?;
         timed(|| script.run())
     }
@@ -161,8 +161,8 @@ fn drive(repo: &Path, variables: Vec<(OsString, OsString)>) -> Outcome<()> {
     let run = store.run_dir().clone();
     let repo = GitRepo::new(user, run.root(), started.run.clone())?;
     let (agent, executor) = (
-        DryAgent::new(SEED, run.clone()),
-        DryExecutor::new(SEED, run.clone(), &state.settings.score),
+        DryAgent::new(DRY_RUN_SEED, run.clone()),
+        DryExecutor::new(DRY_RUN_SEED, run.clone(), &state.settings.score),
     );
     let (files, clock) = (RunFiles::new(run), DryClock::new(started.at));
     let world = RunPorts {
@@ -178,7 +178,11 @@ fn drive(repo: &Path, variables: Vec<(OsString, OsString)>) -> Outcome<()> {
     };
     let state = treebeam_run::drive_run(state, world, &mut store, &mut |_, _| {})?;
     let made = u32::try_from(state.evals.len())?;
-    if made == EVALS { Ok(()) } else { Err(format!("{made} evals, not {EVALS}").into()) }
+    if made == DRY_RUN_EVALS {
+        Ok(())
+    } else {
+        Err(format!("{made} evals, not {DRY_RUN_EVALS}").into())
+    }
 }
 
 fn started(root: treebeam_core::id::Commit, at: jiff::Timestamp) -> Outcome<RunStarted> {
@@ -189,9 +193,12 @@ fn started(root: treebeam_core::id::Commit, at: jiff::Timestamp) -> Outcome<RunS
         sweep_config_limit: NonZeroU32::new(10),
         ..FixedSettings::default()
     };
-    let reach =
-        RunLimits { max_depth: 50, max_total_idea_evals: Some(EVALS), ..RunLimits::default() };
-    let world = WorldKind::Dry { seed: SEED };
+    let reach = RunLimits {
+        max_depth: 50,
+        max_total_idea_evals: Some(DRY_RUN_EVALS),
+        ..RunLimits::default()
+    };
+    let world = WorldKind::Dry { seed: DRY_RUN_SEED };
     Ok(RunStarted {
         run: "bench".parse()?,
         world,

@@ -3,7 +3,7 @@
 //! One script makes only the program's git commands and starts its programs, the other is a
 //! handwritten one for the same job.
 
-use crate::dry::{Bench, Took, timed};
+use crate::dry::{Bench, MeasuredCost, timed};
 use crate::gauge::{self, median};
 use crate::script::{Recorder, Script};
 use crate::{Outcome, must, own_release, released, row};
@@ -15,19 +15,19 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
-const EVALS: u32 = 40;
-const ROUNDS: usize = 5;
+const EVALS_PER_COMMAND: u32 = 40;
+const COMMAND_ROUNDS: usize = 5;
 
 /// Instant programs. Each idea has a change of its own: twins would not be measured.
-const TOOLS: [(&str, &str); 3] = [
+const INSTANT_PROGRAMS: [(&str, &str); 3] = [
     ("instant-coder", "#!/bin/sh\nexec sed \"s/^+x/+$TREEBEAM_EVAL/\" change.diff\n"),
     ("instant-reviewer", "#!/bin/sh\necho VERDICT: APPROVE\n"),
     ("instant-sweep", "#!/bin/sh\nexec cp base.csv \"$AGENTIC_RESULTS_CSV\"\n"),
 ];
-const CONFIG: &str = "sweep_command = ['instant-sweep']\nscore.primary = 'a'\n\
+const INSTANT_CONFIG: &str = "sweep_command = ['instant-sweep']\nscore.primary = 'a'\n\
     [agents.coder]\nprovider = 'command'\ncommand = ['instant-coder']\n\
     [agents.reviewer]\nprovider = 'command'\ncommand = ['instant-reviewer']\n";
-const CHANGE: &str =
+const CHANGE_TEMPLATE: &str =
     "diff --git a/new b/new\nnew file mode 100644\n--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+x\n";
 
 /// Handwritten eval of an idea: nine commands, as durable as ours.
@@ -56,22 +56,25 @@ fn compare(name: &str, folder: &TempDir) -> Outcome<()> {
     let field = Field::new(folder)?;
     let scripts = [("its own commands", field.script()?), ("by hand", field.by_hand()?)];
     let (mut ours, mut theirs) = (Vec::new(), [Vec::new(), Vec::new()]);
-    for _ in 0..ROUNDS {
+    for _ in 0..COMMAND_ROUNDS {
         ours.push(field.ours()?);
         for ((_, script), took) in scripts.iter().zip(&mut theirs) {
             took.push(field.bench.theirs(script)?);
         }
     }
-    let evals = f64::from(EVALS);
-    let each = |all: &[Took]| {
+    let evals = f64::from(EVALS_PER_COMMAND);
+    let each = |all: &[MeasuredCost]| {
         let walls: Vec<f64> = all.iter().map(|took| took.wall).collect();
         format!("{:.1} ms per eval", median(&walls) * 1000.0 / evals)
     };
-    row(&format!("{name}: `treebeam eval`, {EVALS} ideas, coder and reviewer"), &each(&ours));
+    row(
+        &format!("{name}: `treebeam eval`, {EVALS_PER_COMMAND} ideas, coder and reviewer"),
+        &each(&ours),
+    );
     for ((kind, script), theirs) in scripts.iter().zip(&theirs) {
         let both = || ours.iter().zip(theirs);
         let wall: Vec<f64> = both().map(|(run, shell)| run.wall / shell.wall).collect();
-        let ticks = |took: &Took| f64::from(took.ticks);
+        let ticks = |took: &MeasuredCost| f64::from(took.ticks);
         let processor: Vec<f64> = both().map(|(run, shell)| ticks(run) / ticks(shell)).collect();
         row(&format!("{name}: {kind}, {} in a shell", script.calls), &each(theirs));
         row(&format!("{name}: eval / {kind} (target 1.3)"), &gauge::spread(&wall));
@@ -91,14 +94,15 @@ impl Field {
         let bench = Bench::new(folder.path())?;
         let tools = bench.folder.join("tools");
         fs::create_dir_all(&tools)?;
-        for (name, text) in TOOLS {
+        for (name, text) in INSTANT_PROGRAMS {
             fs::write(tools.join(name), text)?;
             fs::set_permissions(tools.join(name), fs::Permissions::from_mode(0o755))?;
         }
-        let ideas: String = (0..EVALS).map(|n| format!("Try it for the {n}th time\n\n")).collect();
+        let ideas: String =
+            (0..EVALS_PER_COMMAND).map(|n| format!("Try it for the {n}th time\n\n")).collect();
         let files = [
-            ("treebeam.toml", CONFIG),
-            ("change.diff", CHANGE),
+            ("treebeam.toml", INSTANT_CONFIG),
+            ("change.diff", CHANGE_TEMPLATE),
             ("base.csv", "config_id,status,a\n0,ok,1\n1,ok,2\n"),
             ("ideas.txt", &ideas),
         ];
@@ -156,15 +160,15 @@ impl Field {
         }
         let (repo, folder) = (self.bench.repo(), self.bench.folder.join("hand"));
         let text = format!(
-            "set -e\nrepo='{0}'\nrm -rf '{1}'\nmkdir -p '{1}'\ncd \"$repo\"\nfor n in $(seq {EVALS}); do{BY_HAND}done\n",
+            "set -e\nrepo='{0}'\nrm -rf '{1}'\nmkdir -p '{1}'\ncd \"$repo\"\nfor n in $(seq {EVALS_PER_COMMAND}); do{BY_HAND}done\n",
             repo.display(),
             folder.display()
         );
-        let calls = COMMANDS_BY_HAND * usize::try_from(EVALS)?;
+        let calls = COMMANDS_BY_HAND * usize::try_from(EVALS_PER_COMMAND)?;
         Script::new(self.bench.folder.join("by-hand.sh"), &text, variables, calls)
     }
 
-    fn ours(&self) -> Outcome<Took> {
+    fn ours(&self) -> Outcome<MeasuredCost> {
         self.bench.afresh()?;
         timed(|| self.drive(self.variables()))
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// Flag with which the bench starts itself for a measurement in a fresh process.
-pub(crate) const CHILD: &str = "--child";
+pub(crate) const CHILD_FLAG: &str = "--child";
 
 /// Returns the processor time of this thread.
 pub(crate) fn thread_time() -> Duration {
@@ -31,20 +31,20 @@ fn used(usage: &Usage) -> Outcome<Duration> {
 
 /// Time of a piece of work, in seconds.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Took {
+pub(crate) struct WorkTime {
     pub(crate) processor: f64,
     pub(crate) wall: f64,
 }
 
 /// Measures a command from its start to its end, with its output discarded.
-pub(crate) fn whole(command: &mut Command) -> Outcome<Took> {
+pub(crate) fn whole(command: &mut Command) -> Outcome<WorkTime> {
     command.stdin(Stdio::null()).stdout(Stdio::null());
     let before = used(&getrusage(UsageWho::RUSAGE_CHILDREN)?)?;
     let begun = Instant::now();
     must(command)?;
     let wall = begun.elapsed().as_secs_f64();
     let after = used(&getrusage(UsageWho::RUSAGE_CHILDREN)?)?;
-    Ok(Took { processor: after.saturating_sub(before).as_secs_f64(), wall })
+    Ok(WorkTime { processor: after.saturating_sub(before).as_secs_f64(), wall })
 }
 
 /// Returns the processor time of this process and the children that it has waited for, in clock
@@ -80,7 +80,8 @@ pub(crate) fn peak_memory() -> u32 {
 
 /// Runs a task in a fresh process, and returns its peak memory in KiB as reported by itself.
 pub(crate) fn peak_of(task: &str, folder: &Path) -> Outcome<u32> {
-    let output = Command::new(std::env::current_exe()?).args([CHILD, task]).arg(folder).output()?;
+    let output =
+        Command::new(std::env::current_exe()?).args([CHILD_FLAG, task]).arg(folder).output()?;
     let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     let why = || format!("{task}: {}", String::from_utf8_lossy(&output.stderr));
     said.parse().map_err(|_| why().into())

@@ -10,16 +10,16 @@ use treebeam_core::policy::{ContextStrategy, FixedSettings, RunLimits};
 use treebeam_store::RunStore;
 
 /// 2,000 evals on 50 depths.
-const SHAPE: Shape = Shape { ideas: 40, beam: 1, cleanup: Cleanup::Works };
-const DEPTHS: u32 = 50;
+const IDEAS_RUN_SHAPE: Shape = Shape { ideas: 40, beam: 1, cleanup: Cleanup::Works };
+const IDEAS_RUN_DEPTHS: u32 = 50;
 /// Index of an early node: deep enough for all full and short parts of a prompt.
-const EARLY: usize = 20;
+const EARLY_NODE_INDEX: usize = 20;
 
 /// Prints the length of the deepest node's question, and the number of file lookups for it.
 pub(crate) fn ideas() -> Outcome<()> {
     for strategy in [ContextStrategy::NodePlusAncestors, ContextStrategy::GlobalPriorIdeas] {
         let told = search(strategy)?;
-        let (early, late) = (told.get(EARLY), told.last());
+        let (early, late) = (told.get(EARLY_NODE_INDEX), told.last());
         let (Some(early), Some(late)) = (early, late) else {
             return Err(format!("{strategy}: the run ended after {} nodes", told.len()).into());
         };
@@ -30,7 +30,7 @@ pub(crate) fn ideas() -> Outcome<()> {
             &format!("{name}: question of the deepest node"),
             &format!("{} characters", late.chars),
         );
-        row(&format!("{name}: the same against depth {EARLY}"), &format!("{ratio:.2}"));
+        row(&format!("{name}: the same against depth {EARLY_NODE_INDEX}"), &format!("{ratio:.2}"));
         row(
             &format!("{name}: what was said before, in it"),
             &format!(
@@ -40,7 +40,7 @@ pub(crate) fn ideas() -> Outcome<()> {
             ),
         );
         row(
-            &format!("{name}: files looked at for it, and at depth {EARLY}"),
+            &format!("{name}: files looked at for it, and at depth {EARLY_NODE_INDEX}"),
             &format!("{} and {}", late.looked, early.looked),
         );
     }
@@ -49,10 +49,10 @@ pub(crate) fn ideas() -> Outcome<()> {
 
 fn search(strategy: ContextStrategy) -> Outcome<Vec<Told>> {
     let folder = gauge::in_memory()?;
-    let world = ThinWorld::new(SHAPE.cleanup);
-    let begun = started(SHAPE)?;
+    let world = ThinWorld::new(IDEAS_RUN_SHAPE.cleanup);
+    let begun = started(IDEAS_RUN_SHAPE)?;
     let meaning = FixedSettings { ideas_context_strategy: strategy, ..begun.meaning };
-    let reach = RunLimits { max_depth: DEPTHS, ..begun.reach };
+    let reach = RunLimits { max_depth: IDEAS_RUN_DEPTHS, ..begun.reach };
     let begun = RunStarted { meaning, reach, ..begun };
     let (mut store, state) = RunStore::create(folder.path(), &begun)?;
     treebeam_run::drive_run(state, world.ports(), &mut store, &mut |_, _| {})?;

@@ -38,9 +38,9 @@ use std::process::{Command, Stdio};
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
 /// A part of the table: its name, and the function that prints its rows.
-type Part = (&'static str, fn() -> Outcome<()>);
+type BenchPart = (&'static str, fn() -> Outcome<()>);
 
-const PARTS: [Part; 6] = [
+const BENCH_PARTS: [BenchPart; 6] = [
     ("events", search::events),
     ("resume", resume::resume),
     ("git", dry::git),
@@ -50,7 +50,7 @@ const PARTS: [Part; 6] = [
 ];
 
 /// Parts that are printed only on request: they take minutes, or need installed counterparts.
-const LONG_PARTS: [Part; 5] = [
+const LONG_PARTS: [BenchPart; 5] = [
     ("agents", agents::agents),
     ("long", long::long),
     ("scoring", scoring::scoring),
@@ -65,24 +65,24 @@ const LONG_PARTS: [Part; 5] = [
 pub fn run(arguments: impl Iterator<Item = String>) -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = arguments.collect();
     if let [flag, task, folder] = &arguments[..]
-        && flag == gauge::CHILD
+        && flag == gauge::CHILD_FLAG
     {
         return search::child(task, Path::new(folder));
     }
-    if arguments == [gauge::CHILD, agents::TASK] {
+    if arguments == [gauge::CHILD_FLAG, agents::AGENTS_TASK] {
         return agents::serve();
     }
     if let [flag, task, threads, baseline, candidate] = &arguments[..]
-        && [flag, task] == [gauge::CHILD, scoring::TASK]
+        && [flag, task] == [gauge::CHILD_FLAG, scoring::SCORING_TASK]
     {
         return scoring::serve(threads, [Path::new(baseline), Path::new(candidate)]);
     }
-    let known = |name: &String| PARTS.iter().chain(&LONG_PARTS).any(|(part, _)| part == name);
+    let known = |name: &String| BENCH_PARTS.iter().chain(&LONG_PARTS).any(|(part, _)| part == name);
     if let Some(unknown) = arguments.iter().find(|name| !known(name)) {
         return Err(format!("there is no part `{unknown}`").into());
     }
     let named = |name: &str| arguments.iter().any(|wanted| wanted == name);
-    let usual = PARTS.into_iter().filter(|(name, _)| arguments.is_empty() || named(name));
+    let usual = BENCH_PARTS.into_iter().filter(|(name, _)| arguments.is_empty() || named(name));
     for (name, part) in usual.chain(LONG_PARTS.into_iter().filter(|(name, _)| named(name))) {
         println!("\n{name}: `cargo bench -p treebeam-benches -- {name}`");
         part()?;

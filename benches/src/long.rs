@@ -16,17 +16,17 @@ use std::thread;
 use std::time::{Duration, Instant};
 use treebeam_store::{RunDir, open_to_read};
 
-const EVALS: usize = 2_000;
+const LONG_RUN_EVALS: usize = 2_000;
 /// Number of evals in one sample: a depth.
-const SAMPLE: usize = 40;
+const EVALS_PER_SAMPLE: usize = 40;
 /// Number of copies of the state for measuring one: enough that idle memory does not matter.
-const COPIES: usize = 65;
+const STATE_COPIES: usize = 65;
 /// Interval between polls of the journal.
-const GLANCE: Duration = Duration::from_millis(5);
+const JOURNAL_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Agent with ideas for a node, or a slightly better change, different for each idea: twins would
 /// not be measured.
-const AGENT: &str = r#"if [ "$TREEBEAM_ROLE" = ideas ]; then
+const AGENT_SCRIPT: &str = r#"if [ "$TREEBEAM_ROLE" = ideas ]; then
     n=0
     while [ $n -lt 20 ]; do
         n=$((n + 1))
@@ -38,17 +38,17 @@ else
     printf -- '--- a/model.txt\n+++ b/model.txt\n@@ -1 +1 @@\n-%s\n+%s\n' "$line" "$score $TREEBEAM_EVAL"
 fi
 "#;
-const SWEEP: &str = r#"read -r score eval < model.txt
+const SWEEP_SCRIPT: &str = r#"read -r score eval < model.txt
 printf 'config_id,status,a\n0,ok,%s\n1,ok,%s\n' "$score" $((score + 1)) > "$AGENTIC_RESULTS_CSV"
 "#;
-const CONFIG: &str = "sweep_command = ['sh', 'sweep.sh']\nsweep_config_limit = 2\n\
+const LONG_RUN_CONFIG: &str = "sweep_command = ['sh', 'sweep.sh']\nsweep_config_limit = 2\n\
     [score]\nprimary = 'a:higher'\nmetrics = [{ column = 'a', direction = 'higher', weight = 1.0 }]\n\
     [agents.ideas]\nprovider = 'command'\ncommand = ['sh', 'agent.sh']\n\
     [agents.coder]\nprovider = 'command'\ncommand = ['sh', 'agent.sh']\n";
 
 /// Cost of some evals.
 #[derive(Clone, Copy, Debug)]
-struct Sample {
+struct LongRunSample {
     /// Wall time in milliseconds, for each eval.
     wall: f64,
     /// Processor time of the run's process alone in milliseconds, for each eval.
@@ -62,24 +62,26 @@ pub(crate) fn long() -> Outcome<()> {
     let program = released(&own_release()?)?;
     let mut old = Run::start(&folder.path().join("old"), &program)?;
     // At the end of a depth, as at the end of the run, so that the same is in memory.
-    let quarter = (EVALS / 4).next_multiple_of(SAMPLE);
+    let quarter = (LONG_RUN_EVALS / 4).next_multiple_of(EVALS_PER_SAMPLE);
     old.go_on_to(quarter)?;
     let before = old.memory()?;
-    old.go_on_to(EVALS - EVALS / 4)?;
+    old.go_on_to(LONG_RUN_EVALS - LONG_RUN_EVALS / 4)?;
     let mut young = Run::start(&folder.path().join("young"), &program)?;
     let mut pairs = Vec::new();
-    for _ in 0..EVALS / 4 / SAMPLE {
+    for _ in 0..LONG_RUN_EVALS / 4 / EVALS_PER_SAMPLE {
         let early = young.sample()?;
         let late = old.sample()?;
         pairs.push((early, late));
     }
-    let (after, record) = (old.memory()?, old.record()? / gauge::number(EVALS));
-    let each = |pick: fn(&(Sample, Sample)) -> f64| pairs.iter().map(pick).collect::<Vec<f64>>();
+    let (after, record) = (old.memory()?, old.record()? / gauge::number(LONG_RUN_EVALS));
+    let each = |pick: fn(&(LongRunSample, LongRunSample)) -> f64| {
+        pairs.iter().map(pick).collect::<Vec<f64>>()
+    };
     let (early, late) = (each(|(early, _)| early.wall), each(|(_, late)| late.wall));
     let wall = each(|(early, late)| late.wall / early.wall);
     let processor = |pick| each(pick).iter().sum::<f64>();
     let processor = processor(|(_, late)| late.processor) / processor(|(early, _)| early.processor);
-    let first = format!("{EVALS} evals: first quarter, median");
+    let first = format!("{LONG_RUN_EVALS} evals: first quarter, median");
     row(&first, &format!("{:.1} ms per eval", median(&early)));
     row("the same, last quarter", &format!("{:.1} ms per eval", median(&late)));
     row("last / first quarter, wall time (target 1.1)", &gauge::middle_half(&wall));
@@ -88,7 +90,7 @@ pub(crate) fn long() -> Outcome<()> {
     row("memory of the runner at the end of the first and of the last quarter", &figure);
     let (before, after) = (f64::from(before), f64::from(after));
     row("last / first quarter, memory (target 1.1)", &format!("{:.2}", after / before));
-    let each = (after - before) / gauge::number(EVALS - quarter);
+    let each = (after - before) / gauge::number(LONG_RUN_EVALS - quarter);
     row("the same, for each eval between", &format!("{each:.2} KiB"));
     row("of that, the record of an eval", &format!("{record:.2} KiB"));
     row("the most that it ever had, reports written", &format!("{} KiB", old.end()?));
@@ -98,9 +100,9 @@ pub(crate) fn long() -> Outcome<()> {
 pub(crate) fn furnished(folder: &Path) -> Outcome<Bench> {
     let bench = Bench::new(folder)?;
     for (name, text) in [
-        ("treebeam.toml", CONFIG),
-        ("agent.sh", AGENT),
-        ("sweep.sh", SWEEP),
+        ("treebeam.toml", LONG_RUN_CONFIG),
+        ("agent.sh", AGENT_SCRIPT),
+        ("sweep.sh", SWEEP_SCRIPT),
         ("model.txt", "1000\n"),
     ] {
         fs::write(bench.folder.join("pristine").join(name), text)?;
@@ -123,7 +125,10 @@ impl Run {
         bench.afresh()?;
         let mut command = Command::new(program);
         command.args(["run", "--quiet", "--run-id=bench", "--ideas-per-node=20", "--beam-width=2"]);
-        command.args(["--max-depth=100", &format!("--max-total-idea-evals={}", EVALS + SAMPLE)]);
+        command.args([
+            "--max-depth=100",
+            &format!("--max-total-idea-evals={}", LONG_RUN_EVALS + EVALS_PER_SAMPLE),
+        ]);
         command.current_dir(bench.repo()).env_clear().envs(bench.variables.iter().cloned());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let runner = command.spawn()?;
@@ -142,20 +147,20 @@ impl Run {
             if self.runner.try_wait()?.is_some() {
                 return Err("the run has ended too early".into());
             }
-            thread::sleep(GLANCE);
+            thread::sleep(JOURNAL_POLL_INTERVAL);
         }
         self.tell(Signal::SIGSTOP)
     }
 
     /// Measures the next evals.
-    fn sample(&mut self) -> Outcome<Sample> {
+    fn sample(&mut self) -> Outcome<LongRunSample> {
         let (before, ticks) = (self.journal.scored()?, self.ticks()?);
         let begun = Instant::now();
-        self.go_on_to(before + SAMPLE)?;
+        self.go_on_to(before + EVALS_PER_SAMPLE)?;
         let wall = begun.elapsed().as_secs_f64() * 1000.0;
         let evals = gauge::number(self.journal.scored()? - before);
         let processor = f64::from(self.ticks()? - ticks) * 10.0;
-        Ok(Sample { wall: wall / evals, processor: processor / evals })
+        Ok(LongRunSample { wall: wall / evals, processor: processor / evals })
     }
 
     fn tell(&self, signal: Signal) -> Outcome<()> {
@@ -182,7 +187,7 @@ impl Run {
         while self.runner.try_wait()?.is_none() {
             // A process that has just ended has no figure.
             most = gauge::most_memory(&self.runner.id().to_string()).unwrap_or(most);
-            thread::sleep(GLANCE);
+            thread::sleep(JOURNAL_POLL_INTERVAL);
         }
         Ok(most)
     }
@@ -191,10 +196,10 @@ impl Run {
     fn record(&self) -> Outcome<f64> {
         let state = open_to_read(&self.folder)?.state;
         let before = gauge::memory("self")?;
-        let copies = vec![state; COPIES];
+        let copies = vec![state; STATE_COPIES];
         let taken = gauge::memory("self")?.saturating_sub(before);
         drop(copies);
-        Ok(f64::from(taken) / gauge::number(COPIES - 1))
+        Ok(f64::from(taken) / gauge::number(STATE_COPIES - 1))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Measures the opening of a long run, against merely parsing the same bytes as JSON.
 
 use crate::gauge::{self, median, number};
-use crate::search::{DEEP, search_in};
+use crate::search::{DEEP_SHAPE, search_in};
 use crate::{Outcome, row};
 use serde_json::Value;
 use std::fs::{self, File};
@@ -9,13 +9,13 @@ use std::io::{Read as _, Seek as _, SeekFrom};
 use std::time::Instant;
 use treebeam_store::{ForcePolicy, OpenStats, RunDir, RunStore, open_to_read};
 
-const REPEATS: usize = 5;
+const OPENING_REPEATS: usize = 5;
 
 /// Prints the cost of opening a run: one that has stopped, and one that was killed long after its
 /// last manifest.
 pub(crate) fn resume() -> Outcome<()> {
     let folder = gauge::in_memory()?;
-    let searched = search_in(folder.path(), DEEP)?;
+    let searched = search_in(folder.path(), DEEP_SHAPE)?;
     let run = &searched.run;
     measure(&format!("{} evals, stopped", searched.evals), run)?;
     fs::rename(run.previous_manifest_path(), run.manifest_path())?;
@@ -26,7 +26,7 @@ fn measure(name: &str, run: &RunDir) -> Outcome<()> {
     let stats = open_to_read(run)?.stats;
     let read = stats.manifest_bytes + stats.journal_bytes_read;
     let (mut opened, mut ratios) = (Vec::new(), Vec::new());
-    for _ in 0..REPEATS {
+    for _ in 0..OPENING_REPEATS {
         let begun = Instant::now();
         drop(RunStore::open_to_run(run, ForcePolicy::No)?);
         let ours = begun.elapsed();

@@ -10,7 +10,7 @@ mod table;
 mod worker;
 
 use crate::Outcome;
-use contender::{Contender, THREADS, contenders};
+use contender::{ScoringContender, THREAD_COUNTS, contenders};
 use data::{Digits, pair};
 use std::path::{Path, PathBuf};
 use table::Table;
@@ -19,14 +19,14 @@ use worker::Means;
 pub(crate) use worker::serve;
 
 /// Name of the task of a process that [`serve`]s.
-pub(crate) const TASK: &str = "score";
+pub(crate) const SCORING_TASK: &str = "score";
 
 /// Maximum relative difference between the others' means and ours.
-const TOLERANCE: f64 = 1e-9;
+const MAX_MEAN_DIFFERENCE: f64 = 1e-9;
 
 /// Files to score, and the number of rounds. In a round each contender does its work once.
 #[derive(Clone, Copy, Debug)]
-struct Case {
+struct ScoringCase {
     rows: u32,
     digits: Digits,
     warm_ups: usize,
@@ -35,11 +35,11 @@ struct Case {
     target: &'static str,
 }
 
-const CASES: [Case; 4] = [
-    Case { rows: 100, digits: Digits::Five, warm_ups: 5, rounds: 101, target: "below 1" },
-    Case { rows: 10_000, digits: Digits::Five, warm_ups: 2, rounds: 21, target: "0.67" },
-    Case { rows: 10_000, digits: Digits::All, warm_ups: 2, rounds: 21, target: "0.67" },
-    Case { rows: 1_000_000, digits: Digits::Five, warm_ups: 0, rounds: 3, target: "0.67" },
+const SCORING_CASES: [ScoringCase; 4] = [
+    ScoringCase { rows: 100, digits: Digits::Five, warm_ups: 5, rounds: 101, target: "below 1" },
+    ScoringCase { rows: 10_000, digits: Digits::Five, warm_ups: 2, rounds: 21, target: "0.67" },
+    ScoringCase { rows: 10_000, digits: Digits::All, warm_ups: 2, rounds: 21, target: "0.67" },
+    ScoringCase { rows: 1_000_000, digits: Digits::Five, warm_ups: 0, rounds: 3, target: "0.67" },
 ];
 
 /// Prints the cost of a score, in one process and as a whole command.
@@ -55,7 +55,7 @@ pub(crate) fn scoring() -> Outcome<()> {
         }
     }
     println!("  (a to b) is the middle half of the rounds");
-    for case in CASES {
+    for case in SCORING_CASES {
         measure(case, &folder, python.as_deref().ok())?;
     }
     command::command(&folder, &release)
@@ -67,7 +67,7 @@ fn release() -> Outcome<PathBuf> {
     Ok(bench.ancestors().nth(2).ok_or("no folder of release builds")?.to_owned())
 }
 
-fn measure(case: Case, folder: &Path, python: Option<&Path>) -> Outcome<()> {
+fn measure(case: ScoringCase, folder: &Path, python: Option<&Path>) -> Outcome<()> {
     let pair = pair(folder, case.rows, case.digits)?;
     pair.read_through()?;
     let mut all = contenders(&pair, python)?;
@@ -78,14 +78,14 @@ fn measure(case: Case, folder: &Path, python: Option<&Path>) -> Outcome<()> {
         take_turns(&mut all, round)?;
     }
     agree(&mut all)?;
-    for threads in THREADS {
+    for threads in THREAD_COUNTS {
         Table::new(case, threads, &pair, &all)?.print();
     }
     Ok(())
 }
 
 /// Makes one round; another contender begins each time.
-fn take_turns(all: &mut [Contender], round: usize) -> Outcome<()> {
+fn take_turns(all: &mut [ScoringContender], round: usize) -> Outcome<()> {
     let (early, late) = all.split_at_mut(round % all.len());
     for contender in late.iter_mut().chain(early) {
         let took = contender.once()?;
@@ -95,7 +95,7 @@ fn take_turns(all: &mut [Contender], round: usize) -> Outcome<()> {
 }
 
 /// Refuses figures of contenders with other means: they did other work.
-fn agree(all: &mut [Contender]) -> Outcome<()> {
+fn agree(all: &mut [ScoringContender]) -> Outcome<()> {
     let mut ours: Option<Means> = None;
     for contender in all {
         let Some(means) = contender.means()? else { continue };
@@ -105,7 +105,7 @@ fn agree(all: &mut [Contender]) -> Outcome<()> {
         }
         let values = |means: &Means| means.iter().flat_map(|side| side.values().copied()).collect();
         let (expected, found): (Vec<f64>, Vec<f64>) = (values(ours), values(&means));
-        let far = |(a, b): (&f64, &f64)| (a - b).abs() > TOLERANCE * a.abs();
+        let far = |(a, b): (&f64, &f64)| (a - b).abs() > MAX_MEAN_DIFFERENCE * a.abs();
         if let Some((expected, found)) = expected.iter().zip(&found).find(|pair| far(*pair)) {
             let name = contender.name;
             return Err(format!("{name} found the mean {found} where we find {expected}").into());

@@ -15,7 +15,7 @@ pub(crate) struct Recorder {
 }
 
 /// One call of a program.
-struct Call {
+struct ProgramCall {
     program: String,
     arguments: Vec<String>,
     variables: BTreeMap<String, String>,
@@ -112,7 +112,7 @@ impl Recorder {
         Script::new(self.calls.with_file_name("script.sh"), &text, variables, calls.len())
     }
 
-    fn read(&self) -> Outcome<Vec<Call>> {
+    fn read(&self) -> Outcome<Vec<ProgramCall>> {
         let mut names: Vec<PathBuf> = Vec::new();
         for entry in fs::read_dir(&self.calls)? {
             let path = entry?.path();
@@ -121,11 +121,11 @@ impl Recorder {
             }
         }
         names.sort();
-        names.iter().map(|path| Call::read(path)).collect()
+        names.iter().map(|path| ProgramCall::read(path)).collect()
     }
 }
 
-fn line(call: &Call, common: &BTreeMap<String, String>) -> String {
+fn line(call: &ProgramCall, common: &BTreeMap<String, String>) -> String {
     let is_own =
         |name: &str| ["GIT_", "AGENTIC_", "TREEBEAM_"].iter().any(|own| name.starts_with(own));
     let own = call
@@ -143,7 +143,7 @@ fn line(call: &Call, common: &BTreeMap<String, String>) -> String {
     )
 }
 
-impl Call {
+impl ProgramCall {
     fn read(path: &Path) -> Outcome<Self> {
         let arguments = fs::read_to_string(path)?;
         let arguments = arguments.trim_end_matches('\0').split('\0').map(str::to_owned).collect();

@@ -18,14 +18,14 @@ use treebeam_run::port::{CheckpointKind, Journal, PortError};
 use treebeam_store::{ForcePolicy, RunDir, RunStore};
 
 /// Number of evals of a long run.
-pub(crate) const EVALS: u32 = 20_100;
+pub(crate) const SEARCH_EVALS: u32 = 20_100;
 /// Number of evals in one sample.
-const SAMPLE: u32 = 100;
+const EVALS_PER_SAMPLE: u32 = 100;
 /// Samples for the 200th eval, and for the 20,000th: the same number of evals, of one depth each.
-const EARLY: std::ops::Range<usize> = 1..11;
-const LATE: std::ops::Range<usize> = 191..201;
+const EARLY_SAMPLES: std::ops::Range<usize> = 1..11;
+const LATE_SAMPLES: std::ops::Range<usize> = 191..201;
 /// Number of runs for a median.
-const REPEATS: usize = 3;
+const SEARCH_REPEATS: usize = 3;
 
 /// Shape of a run.
 #[derive(Clone, Copy, Debug)]
@@ -36,11 +36,11 @@ pub(crate) struct Shape {
 }
 
 /// 20,000 evals over many depths.
-pub(crate) const DEEP: Shape = Shape { ideas: 100, beam: 10, cleanup: Cleanup::Works };
+pub(crate) const DEEP_SHAPE: Shape = Shape { ideas: 100, beam: 10, cleanup: Cleanup::Works };
 /// 20,000 evals on few nodes.
-const WIDE: Shape = Shape { ideas: 2_000, beam: 4, cleanup: Cleanup::Works };
+const WIDE_SHAPE: Shape = Shape { ideas: 2_000, beam: 4, cleanup: Cleanup::Works };
 /// Many depths, with a fourth of all removals failing.
-const STUCK: Shape = Shape { cleanup: Cleanup::Sticks, ..DEEP };
+const STUCK_SHAPE: Shape = Shape { cleanup: Cleanup::Sticks, ..DEEP_SHAPE };
 
 /// Cumulative figures of a run after some evals.
 #[derive(Clone, Copy, Debug)]
@@ -61,10 +61,15 @@ enum Mirror {
 
 /// Prints the cost of an event late in a run against early in it.
 pub(crate) fn events() -> Outcome<()> {
-    compare("K=100 B=10, many depths", DEEP, Mirror::Nowhere, REPEATS)?;
-    compare("K=2000 B=4, few nodes", WIDE, Mirror::Nowhere, REPEATS)?;
-    compare("K=100 B=10, a fourth of the worktrees cannot be removed", STUCK, Mirror::Nowhere, 1)?;
-    compare("K=100 B=10, each append synced to a disk", DEEP, Mirror::Disk, 1)
+    compare("K=100 B=10, many depths", DEEP_SHAPE, Mirror::Nowhere, SEARCH_REPEATS)?;
+    compare("K=2000 B=4, few nodes", WIDE_SHAPE, Mirror::Nowhere, SEARCH_REPEATS)?;
+    compare(
+        "K=100 B=10, a fourth of the worktrees cannot be removed",
+        STUCK_SHAPE,
+        Mirror::Nowhere,
+        1,
+    )?;
+    compare("K=100 B=10, each append synced to a disk", DEEP_SHAPE, Mirror::Disk, 1)
 }
 
 fn compare(name: &str, shape: Shape, mirror: Mirror, repeats: usize) -> Outcome<()> {
@@ -72,8 +77,8 @@ fn compare(name: &str, shape: Shape, mirror: Mirror, repeats: usize) -> Outcome<
     for _ in 0..repeats {
         let folder = gauge::in_memory()?;
         let samples = search(folder.path(), shape, mirror)?.samples;
-        let thread = |sample: &Sample| sample.thread / sample.events;
-        let wall = |sample: &Sample| sample.wall / sample.events;
+        let thread = |sample: &SearchSample| sample.thread / sample.events;
+        let wall = |sample: &SearchSample| sample.wall / sample.events;
         let figures = [
             grown(&samples, median, thread),
             grown(&samples, median, wall),
@@ -91,12 +96,16 @@ fn compare(name: &str, shape: Shape, mirror: Mirror, repeats: usize) -> Outcome<
 }
 
 /// Returns a figure of the late samples, divided by that of the early ones.
-fn grown(samples: &[Sample], middle: fn(&[f64]) -> f64, figure: impl Fn(&Sample) -> f64) -> f64 {
+fn grown(
+    samples: &[SearchSample],
+    middle: fn(&[f64]) -> f64,
+    figure: impl Fn(&SearchSample) -> f64,
+) -> f64 {
     let of = |range: std::ops::Range<usize>| {
         let samples = samples.get(range).unwrap_or_default().iter();
         middle(&samples.map(&figure).collect::<Vec<_>>())
     };
-    of(LATE) / of(EARLY)
+    of(LATE_SAMPLES) / of(EARLY_SAMPLES)
 }
 
 fn mean(figures: &[f64]) -> f64 {
@@ -105,7 +114,7 @@ fn mean(figures: &[f64]) -> f64 {
 
 /// Cost of some evals, without the manifests written meanwhile.
 #[derive(Clone, Copy, Debug)]
-struct Sample {
+struct SearchSample {
     events: f64,
     wall: f64,
     thread: f64,
@@ -114,7 +123,7 @@ struct Sample {
 
 /// A finished run.
 pub(crate) struct Searched {
-    samples: Vec<Sample>,
+    samples: Vec<SearchSample>,
     pub(crate) run: RunDir,
     pub(crate) evals: u32,
 }
@@ -134,11 +143,12 @@ fn search(folder: &Path, shape: Shape, mirror: Mirror) -> Outcome<Searched> {
     let state = treebeam_run::drive_run(state, world.ports(), &mut journal, &mut |_, events| {
         meter.events.set(meter.events.get() + u32::try_from(events.len()).unwrap_or(0));
         ended += events.iter().filter(|event| is_end(event)).count();
-        if ended >= marks.len() * usize::try_from(SAMPLE).unwrap_or(1) {
+        if ended >= marks.len() * usize::try_from(EVALS_PER_SAMPLE).unwrap_or(1) {
             marks.push(meter.mark());
-            meter
-                .counts
-                .set(EARLY.contains(&(marks.len() - 1)) || LATE.contains(&(marks.len() - 1)));
+            meter.counts.set(
+                EARLY_SAMPLES.contains(&(marks.len() - 1))
+                    || LATE_SAMPLES.contains(&(marks.len() - 1)),
+            );
         }
     })?;
     let samples = marks.iter().zip(marks.iter().skip(1)).map(|(a, b)| b.since(a)).collect();
@@ -157,8 +167,11 @@ pub(crate) fn started(shape: Shape) -> Outcome<RunStarted> {
         sweep_config_limit: NonZeroU32::new(4),
         ..FixedSettings::default()
     };
-    let reach =
-        RunLimits { max_depth: 1_000, max_total_idea_evals: Some(EVALS), ..RunLimits::default() };
+    let reach = RunLimits {
+        max_depth: 1_000,
+        max_total_idea_evals: Some(SEARCH_EVALS),
+        ..RunLimits::default()
+    };
     let (world, root) = (WorldKind::Dry { seed: 1 }, commit(0, "root")?);
     Ok(RunStarted {
         run: "bench".parse()?,
@@ -219,8 +232,8 @@ impl Meter {
 }
 
 impl Mark {
-    fn since(&self, before: &Self) -> Sample {
-        Sample {
+    fn since(&self, before: &Self) -> SearchSample {
+        SearchSample {
             events: f64::from(self.events - before.events),
             wall: self.wall.saturating_sub(before.wall).as_secs_f64(),
             thread: self.thread.saturating_sub(before.thread).as_secs_f64(),
@@ -278,19 +291,25 @@ pub(crate) fn memory() -> Outcome<()> {
     let run = gauge::peak_of("search", folder.path())?;
     let open = gauge::peak_of("open", folder.path())?;
     let per_eval = |peak: u32| {
-        format!("{:.1} KiB per eval", f64::from(peak.saturating_sub(bare)) / f64::from(EVALS))
+        format!(
+            "{:.1} KiB per eval",
+            f64::from(peak.saturating_sub(bare)) / f64::from(SEARCH_EVALS)
+        )
     };
     row("peak memory of a run of 20,000 evals, above a bare process", &per_eval(run));
     row("peak memory of opening it again, above a bare process", &per_eval(open));
     let manifest = RunDir::new(folder.path().join("bench")).manifest_path().metadata()?.len();
-    row("its manifest", &format!("{:.1} KiB per eval", number(manifest / 1024) / f64::from(EVALS)));
+    row(
+        "its manifest",
+        &format!("{:.1} KiB per eval", number(manifest / 1024) / f64::from(SEARCH_EVALS)),
+    );
     Ok(())
 }
 
 /// Runs a task in this process, and prints its peak memory.
 pub(crate) fn child(task: &str, folder: &Path) -> Outcome<()> {
     match task {
-        "search" => drop(search_in(folder, DEEP)?),
+        "search" => drop(search_in(folder, DEEP_SHAPE)?),
         "open" => drop(RunStore::open_to_run(&RunDir::new(folder.join("bench")), ForcePolicy::No)?),
         _ => {}
     }

@@ -12,11 +12,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-const EVALS: u32 = 24;
-const SLOTS: [u32; 3] = [2, 4, 8];
+const SLEEPING_EVALS: u32 = 24;
+const SLOT_COUNTS: [u32; 3] = [2, 4, 8];
 
 /// Sweep that sleeps by the eval's number.
-const SWEEP: &str = r#"eval=${AGENTIC_OUTPUT_DIR%/*}
+const SWEEP_SCRIPT: &str = r#"eval=${AGENTIC_OUTPUT_DIR%/*}
 number=${eval##*/}
 number=${number#0}; number=${number#0}; number=${number#0}
 milli=$((3000 + number * 1237 % 3001))
@@ -24,8 +24,8 @@ sleep "$((milli / 1000)).$(printf %03d $((milli % 1000)))"
 cp base.csv "$AGENTIC_RESULTS_CSV"
 "#;
 /// Coder with a different change for each idea: twins would not be measured.
-const CODER: &str = "exec sed \"s/^+x/+$TREEBEAM_EVAL/\" change.diff\n";
-const CHANGE: &str =
+const CODER_SCRIPT: &str = "exec sed \"s/^+x/+$TREEBEAM_EVAL/\" change.diff\n";
+const CHANGE_TEMPLATE: &str =
     "diff --git a/new b/new\nnew file mode 100644\n--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+x\n";
 
 /// Returns the time that the sweep of an eval sleeps, in seconds.
@@ -37,10 +37,13 @@ fn sleeps(eval: u32) -> f64 {
 pub(crate) fn slots() -> Outcome<()> {
     let folder = gauge::on_disk()?;
     let (bench, program) = (furnished(folder.path())?, released(&own_release()?)?);
-    for slots in SLOTS {
+    for slots in SLOT_COUNTS {
         let took = makespan(&bench, &program, slots)?;
         let ideal = list_schedule(slots);
-        row(&format!("{EVALS} evals of 3 to 6 s, {slots} at once"), &format!("{took:.2} s"));
+        row(
+            &format!("{SLEEPING_EVALS} evals of 3 to 6 s, {slots} at once"),
+            &format!("{took:.2} s"),
+        );
         let what = format!("the same / the list schedule of the sleeping alone, {ideal:.2} s");
         row(&what, &format!("{:.3}", took / ideal));
     }
@@ -49,14 +52,15 @@ pub(crate) fn slots() -> Outcome<()> {
 
 fn furnished(folder: &Path) -> Outcome<Bench> {
     let bench = Bench::new(folder)?;
-    let ideas: String = (0..EVALS).map(|n| format!("Try it for the {n}th time\n\n")).collect();
+    let ideas: String =
+        (0..SLEEPING_EVALS).map(|n| format!("Try it for the {n}th time\n\n")).collect();
     let config = "sweep_command = ['sh', 'sweep.sh']\nscore.primary = 'a'\n\
                   [agents.coder]\nprovider = 'command'\ncommand = ['sh', 'coder.sh']\n";
     for (name, text) in [
         ("treebeam.toml", config),
-        ("sweep.sh", SWEEP),
-        ("coder.sh", CODER),
-        ("change.diff", CHANGE),
+        ("sweep.sh", SWEEP_SCRIPT),
+        ("coder.sh", CODER_SCRIPT),
+        ("change.diff", CHANGE_TEMPLATE),
         ("base.csv", "config_id,status,a\n0,ok,1\n1,ok,2\n"),
         ("ideas.txt", &ideas),
     ] {
@@ -90,7 +94,7 @@ fn makespan(bench: &Bench, program: &PathBuf, slots: u32) -> Outcome<f64> {
 /// Computes the total time if each eval, in turn, takes the first free slot.
 fn list_schedule(slots: u32) -> f64 {
     let mut free: Vec<f64> = (0..slots).map(|_| 0.0).collect();
-    for eval in 1..=EVALS {
+    for eval in 1..=SLEEPING_EVALS {
         free.sort_by(f64::total_cmp);
         if let Some(first) = free.first_mut() {
             *first += sleeps(eval);

@@ -19,29 +19,29 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-const EVALS: usize = 2_000;
-const RUN: &str = "bench";
+const SHOWN_RUN_EVALS: usize = 2_000;
+const WEB_RUN_ID: &str = "bench";
 /// Number of requests for each page.
-const PAGES: usize = 31;
-/// Number of events that are awaited; [`QUIET`] is the pause before each.
-const EVENTS: usize = 15;
-const QUIET: Duration = Duration::from_millis(1_500);
+const REQUESTS_PER_PAGE: usize = 31;
+/// Number of events that are awaited; [`EVENT_PAUSE`] is the pause before each.
+const AWAITED_EVENTS: usize = 15;
+const EVENT_PAUSE: Duration = Duration::from_millis(1_500);
 /// Increment of the pause, so that polling intervals do not fall into step with it.
-const DRIFT: Duration = Duration::from_millis(37);
-/// Number of pages open at once. A sample is [`DEPTHS`] depths of [`DEPTH`] evals, after one depth
-/// in which the pages are opened, or the earlier ones are dropped.
-const OPEN: usize = 5;
-const DEPTH: usize = 40;
-const DEPTHS: usize = 5;
-const PAIRS: usize = 7;
-const GLANCE: Duration = Duration::from_millis(5);
+const EVENT_PAUSE_STEP: Duration = Duration::from_millis(37);
+/// Number of pages open at once. A sample is [`DEPTHS_PER_SAMPLE`] depths of [`EVALS_PER_DEPTH`]
+/// evals, after one depth in which the pages are opened, or the earlier ones are dropped.
+const OPEN_PAGES: usize = 5;
+const EVALS_PER_DEPTH: usize = 40;
+const DEPTHS_PER_SAMPLE: usize = 5;
+const SAMPLE_PAIRS: usize = 7;
+const JOURNAL_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Prints the ratios.
 pub(crate) fn web() -> Outcome<()> {
     let folder = gauge::in_memory()?;
     let (bench, program) = (long::furnished(folder.path())?, released(&own_release()?)?);
     bench.afresh()?;
-    must(&mut runner(&bench, &program, EVALS))?;
+    must(&mut runner(&bench, &program, SHOWN_RUN_EVALS))?;
     pages(&bench, &program)?;
     delay(&bench, &program)?;
     throughput(&bench, &program)
@@ -50,7 +50,14 @@ pub(crate) fn web() -> Outcome<()> {
 /// Returns the command that runs the run up to this number of evals.
 fn runner(bench: &Bench, program: &Path, evals: usize) -> Command {
     let mut command = called(bench, program);
-    command.args(["run", "--quiet", "--run-id", RUN, "--ideas-per-node=20", "--beam-width=2"]);
+    command.args([
+        "run",
+        "--quiet",
+        "--run-id",
+        WEB_RUN_ID,
+        "--ideas-per-node=20",
+        "--beam-width=2",
+    ]);
     command.args(["--max-depth=1000", &format!("--max-total-idea-evals={evals}")]);
     command.stdout(Stdio::null()).stderr(Stdio::null());
     command
@@ -64,16 +71,16 @@ fn called(bench: &Bench, program: &Path) -> Command {
 }
 
 fn run_folder(bench: &Bench) -> PathBuf {
-    bench.repo().join(".treebeam/runs").join(RUN)
+    bench.repo().join(".treebeam/runs").join(WEB_RUN_ID)
 }
 
 /// A child process that is killed on drop.
-struct Running {
+struct RunningChild {
     process: Child,
     output: Option<BufReader<ChildStdout>>,
 }
 
-impl Running {
+impl RunningChild {
     fn start(command: &mut Command) -> Outcome<Self> {
         let mut process = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
         let output = process.stdout.take().map(BufReader::new);
@@ -87,15 +94,15 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningChild {
     fn drop(&mut self) {
         let _killed = self.process.kill();
         let _ended = self.process.wait();
     }
 }
 
-fn serve(bench: &Bench, program: &Path) -> Outcome<(Running, Address)> {
-    let mut running = Running::start(called(bench, program).args(["serve", "--json"]))?;
+fn serve(bench: &Bench, program: &Path) -> Outcome<(RunningChild, Address)> {
+    let mut running = RunningChild::start(called(bench, program).args(["serve", "--json"]))?;
     let said: Value = serde_json::from_str(&running.line()?)?;
     let port: u16 = said["port"].as_u64().ok_or("no port")?.try_into()?;
     let token = said["url"].as_str().and_then(|url| url.split_once("token=")).ok_or("no token")?.1;
@@ -115,19 +122,19 @@ fn pages(bench: &Bench, program: &Path) -> Outcome<()> {
         .args(["-u", "-m", "http.server", "--bind=127.0.0.1", "--directory"])
         .arg(&folder)
         .arg("0");
-    let mut python = Running::start(&mut python)?;
+    let mut python = RunningChild::start(&mut python)?;
     let port: u16 = between(&python.line()?, " port ", " ")?.parse()?;
     let files = Address { port, cookie: "none".to_owned() };
     for (name, path) in [
-        ("the page of the run", format!("/runs/{RUN}")),
-        ("its evals", format!("/runs/{RUN}/evals")),
-        ("an eval", format!("/runs/{RUN}/at/e1234")),
+        ("the page of the run", format!("/runs/{WEB_RUN_ID}")),
+        ("its evals", format!("/runs/{WEB_RUN_ID}/evals")),
+        ("an eval", format!("/runs/{WEB_RUN_ID}/at/e1234")),
     ] {
         let (body, _) = address.timed(&path)?;
         fs::write(folder.join("page.html"), &body)?;
         let _warm = files.timed("/page.html")?;
         let (mut ours, mut ratios) = (Vec::new(), Vec::new());
-        for _ in 0..PAGES {
+        for _ in 0..REQUESTS_PER_PAGE {
             let (made, sent) = (address.timed(&path)?.1, files.timed("/page.html")?.1);
             ours.push(made * 1000.0);
             ratios.push(made / sent);
@@ -180,7 +187,7 @@ fn cut(whole: &str) -> (&str, Vec<&str>) {
         _ => false,
     };
     let last: Vec<usize> = ends.windows(2).filter(|pair| shown(pair)).map(|pair| pair[1]).collect();
-    ends = last.into_iter().rev().take(EVENTS + 1).collect();
+    ends = last.into_iter().rev().take(AWAITED_EVENTS + 1).collect();
     ends.reverse();
     let steps = ends.windows(2).filter_map(|pair| whole.get(pair[0]..pair[1])).collect();
     (ends.first().and_then(|end| whole.get(..*end)).unwrap_or_default(), steps)
@@ -193,15 +200,16 @@ fn heard(
     steps: &[&str],
 ) -> Outcome<(Vec<f64>, Vec<f64>)> {
     let (_serving, address) = serve(bench, program)?;
-    let (text, _) = address.timed(&format!("/runs/{RUN}"))?;
+    let (text, _) = address.timed(&format!("/runs/{WEB_RUN_ID}"))?;
     let seen = String::from_utf8(text)?;
-    let news = lines(address.listen(RUN, between(&seen, "data-version=\"", "\"")?)?, "data: ");
+    let news =
+        lines(address.listen(WEB_RUN_ID, between(&seen, "data-version=\"", "\"")?)?, "data: ");
     let mut follow = called(bench, program);
-    let mut follow = Running::start(follow.args(["log", RUN, "--follow", "--json"]))?;
+    let mut follow = RunningChild::start(follow.args(["log", WEB_RUN_ID, "--follow", "--json"]))?;
     let log = lines(follow.output.take().ok_or("a process without output")?, "{");
     let (mut page, mut printed) = (Vec::new(), Vec::new());
     for (step, number) in steps.iter().zip(0..) {
-        thread::sleep(QUIET + DRIFT * number);
+        thread::sleep(EVENT_PAUSE + EVENT_PAUSE_STEP * number);
         // Discards messages about earlier events.
         while news.try_recv().is_ok() || log.try_recv().is_ok() {}
         let mut file = File::options().append(true).open(journal)?;
@@ -237,37 +245,38 @@ fn throughput(bench: &Bench, program: &Path) -> Outcome<()> {
     let mut tail = Tail::new(&journal);
     let begin = tail.scored()?;
     // One depth more at either end: the first is incomplete, the last ends with reports.
-    let all = begin + DEPTH * (2 * PAIRS * (DEPTHS + 1) + 2);
+    let all = begin + EVALS_PER_DEPTH * (2 * SAMPLE_PAIRS * (DEPTHS_PER_SAMPLE + 1) + 2);
     let process = runner(bench, program, all).spawn()?;
-    let mut running = Running { process, output: None };
+    let mut running = RunningChild { process, output: None };
     let mut until = |evals: usize| -> Outcome<Instant> {
         while tail.scored()? < evals {
             if running.process.try_wait()?.is_some() {
                 return Err("the run ended early".into());
             }
-            thread::sleep(GLANCE);
+            thread::sleep(JOURNAL_POLL_INTERVAL);
         }
         Ok(Instant::now())
     };
-    let mut end = begin + DEPTH;
+    let mut end = begin + EVALS_PER_DEPTH;
     until(end)?;
     let (mut ratios, mut fetched) = (Vec::new(), 0);
-    for pair in 0..PAIRS {
+    for pair in 0..SAMPLE_PAIRS {
         // Alternates which of both comes first.
-        let open = if pair % 2 == 0 { [0, OPEN] } else { [OPEN, 0] };
+        let open = if pair % 2 == 0 { [0, OPEN_PAGES] } else { [OPEN_PAGES, 0] };
         let mut took = [0.0; 2];
         for count in open {
-            let open = Open::pages(&address, RUN, count)?;
-            let from = until(end + DEPTH)?;
-            end += DEPTH * (DEPTHS + 1);
+            let open = Open::pages(&address, WEB_RUN_ID, count)?;
+            let from = until(end + EVALS_PER_DEPTH)?;
+            end += EVALS_PER_DEPTH * (DEPTHS_PER_SAMPLE + 1);
             took[usize::from(count > 0)] = (until(end)? - from).as_secs_f64();
             fetched += open.close();
         }
         let [without, with] = took;
         ratios.push(without / with);
     }
-    let parts = gauge::number(fetched) / gauge::number(PAIRS * OPEN * DEPTH * (DEPTHS + 1));
-    row(&format!("evals per second with {OPEN} open pages / without"), &middle_half(&ratios));
+    let parts = gauge::number(fetched)
+        / gauge::number(SAMPLE_PAIRS * OPEN_PAGES * EVALS_PER_DEPTH * (DEPTHS_PER_SAMPLE + 1));
+    row(&format!("evals per second with {OPEN_PAGES} open pages / without"), &middle_half(&ratios));
     row("parts fetched by each page for each eval", &format!("{parts:.2}"));
     Ok(())
 }

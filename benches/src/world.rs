@@ -22,10 +22,10 @@ use treebeam_run::port::{
 use treebeam_run::prompt::PromptSet;
 
 /// Maximum number of conversation files: those of the newest nodes.
-const TALKS: usize = 96;
-/// Heading of the earlier turns in a prompt; [`SECTION`] begins any other section.
-const MEMORY: &str = "=== WHAT WAS SAID BEFORE IN THIS BRANCH ===";
-const SECTION: &str = "\n=== ";
+const MAX_CONVERSATION_FILES: usize = 96;
+/// Heading of the earlier turns in a prompt; [`SECTION_HEADING`] begins any other section.
+const MEMORY_HEADING: &str = "=== WHAT WAS SAID BEFORE IN THIS BRANCH ===";
+const SECTION_HEADING: &str = "\n=== ";
 
 /// Behaviour of a cleanup at its first attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,8 +103,8 @@ impl ThinWorld {
 
     fn tell(&self, prompt: &str) {
         let length = |text: &str| u32::try_from(text.chars().count()).unwrap_or(u32::MAX);
-        let memory = prompt.split_once(MEMORY).map_or("", |(_, rest)| rest);
-        let memory = memory.split_once(SECTION).map_or(memory, |(memory, _)| memory);
+        let memory = prompt.split_once(MEMORY_HEADING).map_or("", |(_, rest)| rest);
+        let memory = memory.split_once(SECTION_HEADING).map_or(memory, |(memory, _)| memory);
         let looked = std::mem::take(&mut *lock(&self.looked));
         lock(&self.told).push(Told { chars: length(prompt), memory: length(memory), looked });
     }
@@ -330,7 +330,7 @@ impl FileStore for ThinWorld {
         if name.starts_with("conversations/") {
             let mut talks = lock(&self.talks);
             talks.insert(name.to_owned(), bytes.to_vec());
-            if talks.len() > TALKS {
+            if talks.len() > MAX_CONVERSATION_FILES {
                 talks.pop_first();
             }
         }

@@ -1,9 +1,9 @@
 //! Measures the exchange of bytes alone, on open connections. Nothing is parsed or kept.
 
 use super::server::content_length;
-use super::{Case, Contender, PROMPT};
+use super::{CALL_PROMPT, CallCase, CallContender};
 use crate::Outcome;
-use crate::gauge::{self, Took};
+use crate::gauge::{self, WorkTime};
 use std::io::{self, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::thread;
@@ -19,8 +19,8 @@ impl Bare {
     }
 }
 
-impl Contender for Bare {
-    fn round(&mut self, case: Case) -> Outcome<Took> {
+impl CallContender for Bare {
+    fn round(&mut self, case: CallCase) -> Outcome<WorkTime> {
         let (begun, before) = (Instant::now(), gauge::process_time()?);
         let exchanges = || exchange(self.port, case.calls / case.at_once);
         thread::scope(|scope| {
@@ -28,13 +28,13 @@ impl Contender for Bare {
             threads.into_iter().try_for_each(|thread| thread.join().unwrap_or(Ok(())))
         })?;
         let processor = gauge::process_time()?.saturating_sub(before).as_secs_f64();
-        Ok(Took { processor, wall: begun.elapsed().as_secs_f64() })
+        Ok(WorkTime { processor, wall: begun.elapsed().as_secs_f64() })
     }
 }
 
 fn exchange(port: u16, times: u32) -> io::Result<()> {
     let body = format!(
-        "{{\"model\":\"m-1\",\"stream\":true,\"messages\":[{{\"role\":\"user\",\"content\":\"{PROMPT}\"}}]}}"
+        "{{\"model\":\"m-1\",\"stream\":true,\"messages\":[{{\"role\":\"user\",\"content\":\"{CALL_PROMPT}\"}}]}}"
     );
     let request = format!(
         "POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: {}\r\n\r\n{body}",

@@ -3,9 +3,9 @@
 //! There are as many threads as concurrent calls.
 
 use super::server::text;
-use super::{Case, Contender, PROMPT};
+use super::{CALL_PROMPT, CallCase, CallContender};
 use crate::Outcome;
-use crate::gauge::{self, Took};
+use crate::gauge::{self, WorkTime};
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::path::Path;
@@ -55,7 +55,7 @@ impl Behind {
             key: format!("call-{}", self.asked.fetch_add(1, Ordering::Relaxed)),
             role: AgentRole::Coder,
             round: 0,
-            prompt: PROMPT.into(),
+            prompt: CALL_PROMPT.into(),
             continues: None,
             place: None,
             node: None,
@@ -83,15 +83,15 @@ fn plan(port: u16, folder: &Path) -> DoorPlan {
         prices: ModelPrices::default(),
         budget: Budget::default(),
         limits: AgentLimits { in_flight: many, requests: None, tokens: None },
-        patience: RetryPolicy::BRIEF,
+        patience: RetryPolicy::ATTENDED_COMMAND,
         calls: CallStore::Folder(folder.join("calls")),
         replays: None,
         surroundings: AgentWorkspace::Folder(folder.to_owned()),
     }
 }
 
-impl Contender for Behind {
-    fn round(&mut self, case: Case) -> Outcome<Took> {
+impl CallContender for Behind {
+    fn round(&mut self, case: CallCase) -> Outcome<WorkTime> {
         let (behind, expected): (&Self, _) = (self, text());
         let share = || (0..case.calls / case.at_once).try_for_each(|_| behind.ask(&expected));
         let (begun, before) = (Instant::now(), gauge::process_time()?);
@@ -101,6 +101,6 @@ impl Contender for Behind {
             threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(panicked))
         })?;
         let processor = gauge::process_time()?.saturating_sub(before).as_secs_f64();
-        Ok(Took { processor, wall: begun.elapsed().as_secs_f64() })
+        Ok(WorkTime { processor, wall: begun.elapsed().as_secs_f64() })
     }
 }

@@ -4,13 +4,13 @@
 //! library do not count. `agents.py` is its side.
 
 use super::server::text;
-use super::{Case, Contender, PROMPT};
+use super::{CALL_PROMPT, CallCase, CallContender};
 use crate::Outcome;
 use crate::companion::Companion;
-use crate::gauge::Took;
+use crate::gauge::WorkTime;
 use treebeam_testkit::counterpart;
 
-const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/agents.py");
+const CLIENT_SCRIPT_PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/agents.py");
 
 pub(super) struct Library {
     process: Companion,
@@ -26,18 +26,19 @@ impl Library {
         }
         let mut command = counterpart::python("sdks");
         let url = format!("http://127.0.0.1:{port}/v1");
-        let mut process = Companion::start(command.args([SCRIPT, &url, PROMPT, &text()]))?;
+        let mut process =
+            Companion::start(command.args([CLIENT_SCRIPT_PATH, &url, CALL_PROMPT, &text()]))?;
         let version = process.ask("version")?;
         Ok(Self { process, version })
     }
 }
 
-impl Contender for Library {
-    fn round(&mut self, case: Case) -> Outcome<Took> {
+impl CallContender for Library {
+    fn round(&mut self, case: CallCase) -> Outcome<WorkTime> {
         let answer = self.process.ask(&format!("{} {}", case.at_once, case.calls))?;
         let [processor, wall] = answer.split_whitespace().collect::<Vec<_>>()[..] else {
             return Err(format!("the library answered `{answer}`").into());
         };
-        Ok(Took { processor: processor.parse()?, wall: wall.parse()? })
+        Ok(WorkTime { processor: processor.parse()?, wall: wall.parse()? })
     }
 }

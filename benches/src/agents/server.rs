@@ -2,21 +2,21 @@
 //!
 //! It runs in a process of its own, and reads no more of a question than it must.
 
-use super::TASK;
+use super::AGENTS_TASK;
 use crate::Outcome;
 use crate::companion::Companion;
-use crate::gauge::CHILD;
+use crate::gauge::CHILD_FLAG;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::process::Command;
 use std::thread;
 
 /// Number of pieces of the answer.
-const PIECES: u32 = 20;
+const ANSWER_PIECES: u32 = 20;
 
 /// Returns the text of the answer.
 pub(super) fn text() -> String {
-    (0..PIECES).map(|n| format!("word {n} ")).collect()
+    (0..ANSWER_PIECES).map(|n| format!("word {n} ")).collect()
 }
 
 /// A server process, stopped on drop.
@@ -28,7 +28,7 @@ pub(super) struct Answers {
 impl Answers {
     pub(super) fn start() -> Outcome<Self> {
         let mut command = Command::new(std::env::current_exe()?);
-        let mut process = Companion::start(command.args([CHILD, TASK]))?;
+        let mut process = Companion::start(command.args([CHILD_FLAG, AGENTS_TASK]))?;
         let port = process.ask("port")?.parse()?;
         Ok(Self { _process: process, port })
     }
@@ -61,7 +61,7 @@ fn answer() -> Vec<u8> {
         )
     };
     let mut body = String::new();
-    for n in 0..PIECES {
+    for n in 0..ANSWER_PIECES {
         let delta = format!("{{\"role\":\"assistant\",\"content\":\"word {n} \"}}");
         let choice = format!("{{\"index\":0,\"delta\":{delta},\"finish_reason\":null}}");
         body.push_str(&piece(&choice, "null"));

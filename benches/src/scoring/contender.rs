@@ -4,28 +4,28 @@
 //! started each time. They run one after the other and never at once.
 
 use super::data::Pair;
-use super::python::SCRIPT;
+use super::python::SCORING_SCRIPT_PATH;
 use super::worker::Means;
 use crate::Outcome;
 use crate::companion::Companion;
-use crate::gauge::{self, CHILD, Took};
+use crate::gauge::{self, CHILD_FLAG, WorkTime};
 use std::path::Path;
 use std::process::Command;
 
-const LIBRARIES: [&str; 3] = ["pandas", "polars", "duckdb"];
+const PYTHON_LIBRARIES: [&str; 3] = ["pandas", "polars", "duckdb"];
 /// Numbers of threads of all contenders but the floor.
-pub(crate) const THREADS: [u32; 2] = [1, 2];
-pub(crate) const TREEBEAM: &str = "treebeam";
-pub(crate) const FLOOR: &str = "wc -l";
+pub(crate) const THREAD_COUNTS: [u32; 2] = [1, 2];
+pub(crate) const TREEBEAM_NAME: &str = "treebeam";
+pub(crate) const FLOOR_NAME: &str = "wc -l";
 
 /// A contender, and its costs so far.
-pub(crate) struct Contender {
+pub(crate) struct ScoringContender {
     pub(crate) name: &'static str,
     /// Number of threads; `None` for the floor, which has one in any case.
     threads: Option<u32>,
     work: Work,
     /// Cost of each round.
-    pub(crate) rounds: Vec<Took>,
+    pub(crate) rounds: Vec<WorkTime>,
     /// Peak memory in KiB after doing its work once.
     pub(crate) peak: Option<u32>,
 }
@@ -36,27 +36,27 @@ enum Work {
 }
 
 /// Starts all contenders, the floor first; without Python only the floor and treebeam.
-pub(crate) fn contenders(pair: &Pair, python: Option<&Path>) -> Outcome<Vec<Contender>> {
+pub(crate) fn contenders(pair: &Pair, python: Option<&Path>) -> Outcome<Vec<ScoringContender>> {
     let mut floor = Command::new("wc");
     floor.arg("-l").args(pair.files());
-    let mut all = vec![Contender::new(FLOOR, None, Work::Process(floor))];
-    for threads in THREADS {
+    let mut all = vec![ScoringContender::new(FLOOR_NAME, None, Work::Process(floor))];
+    for threads in THREAD_COUNTS {
         let mut command = Command::new(std::env::current_exe()?);
-        command.args([CHILD, super::TASK]);
-        all.push(Contender::worker(TREEBEAM, threads, command, pair)?);
+        command.args([CHILD_FLAG, super::SCORING_TASK]);
+        all.push(ScoringContender::worker(TREEBEAM_NAME, threads, command, pair)?);
     }
     let Some(python) = python else { return Ok(all) };
-    for library in LIBRARIES {
-        for threads in THREADS {
+    for library in PYTHON_LIBRARIES {
+        for threads in THREAD_COUNTS {
             let mut command = Command::new(python);
-            command.args([SCRIPT, library]);
-            all.push(Contender::worker(library, threads, command, pair)?);
+            command.args([SCORING_SCRIPT_PATH, library]);
+            all.push(ScoringContender::worker(library, threads, command, pair)?);
         }
     }
     Ok(all)
 }
 
-impl Contender {
+impl ScoringContender {
     fn new(name: &'static str, threads: Option<u32>, work: Work) -> Self {
         Self { name, threads, work, rounds: Vec::new(), peak: None }
     }
@@ -77,7 +77,7 @@ impl Contender {
     }
 
     /// Does the work once, and returns its cost.
-    pub(crate) fn once(&mut self) -> Outcome<Took> {
+    pub(crate) fn once(&mut self) -> Outcome<WorkTime> {
         let worker = match &mut self.work {
             Work::Process(command) => return gauge::whole(command),
             Work::Worker(worker) => worker,
@@ -87,7 +87,7 @@ impl Contender {
             return Err(format!("{} answered `{answer}`", self.name).into());
         };
         self.peak.get_or_insert(peak.parse()?);
-        Ok(Took { processor: processor.parse()?, wall: wall.parse()? })
+        Ok(WorkTime { processor: processor.parse()?, wall: wall.parse()? })
     }
 
     /// Returns the means of the last round; `None` for the floor.

@@ -13,12 +13,12 @@ use std::thread;
 use treebeam_core::policy::ScorePolicy;
 
 /// Number of columns of a file: the id, the status, and metrics.
-pub(crate) const COLUMNS: usize = 120;
+pub(crate) const COLUMN_COUNT: usize = 120;
 /// Version of the generator, to be raised when the same seed gives other bytes.
-const VERSION: u32 = 1;
-const SEED: u64 = 7;
+const GENERATOR_VERSION: u32 = 1;
+const GENERATOR_SEED: u64 = 7;
 /// Spreads of the columns' values, in rotation.
-const SCALES: [f64; 3] = [0.1, 1.0, 10.0];
+const COLUMN_SPREADS: [f64; 3] = [0.1, 1.0, 10.0];
 
 /// Format of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,12 +65,14 @@ pub(crate) fn pair(folder: &Path, rows: u32, digits: Digits) -> Outcome<Pair> {
         Digits::All => "all-digits",
     };
     let file = |side: &str| {
-        folder.join(format!("v{VERSION}-seed{SEED}-{rows}x{COLUMNS}-{kind}-{side}.csv"))
+        folder.join(format!(
+            "v{GENERATOR_VERSION}-seed{GENERATOR_SEED}-{rows}x{COLUMN_COUNT}-{kind}-{side}.csv"
+        ))
     };
     let pair = Pair { baseline: file("baseline"), candidate: file("candidate") };
     let (first, second) = thread::scope(|scope| {
-        let first = scope.spawn(|| made(&pair.baseline, rows, digits, Random(SEED)));
-        let second = made(&pair.candidate, rows, digits, Random(!SEED));
+        let first = scope.spawn(|| made(&pair.baseline, rows, digits, Random(GENERATOR_SEED)));
+        let second = made(&pair.candidate, rows, digits, Random(!GENERATOR_SEED));
         (first.join(), second)
     });
     first.map_err(|_| "the thread that makes the baseline panicked")??;
@@ -87,7 +89,7 @@ fn made(path: &Path, rows: u32, digits: Digits, mut random: Random) -> io::Resul
     writeln!(file, "config_id,status,{}", metrics().join(","))?;
     for id in 0..rows {
         write!(file, "{id},ok")?;
-        for scale in SCALES.iter().cycle().take(COLUMNS - 2) {
+        for scale in COLUMN_SPREADS.iter().cycle().take(COLUMN_COUNT - 2) {
             let value = scale * random.normal();
             match digits {
                 Digits::Five => write!(file, ",{value:.5}")?,
@@ -103,7 +105,7 @@ fn made(path: &Path, rows: u32, digits: Digits, mut random: Random) -> io::Resul
 /// Returns the names of all metrics: the scoring ones are spread among others.
 fn metrics() -> Vec<String> {
     let mut scoring = ScorePolicy::trading_preset().metrics.into_iter().map(|metric| metric.column);
-    let every_seventh = (0..COLUMNS - 2).map(|at| {
+    let every_seventh = (0..COLUMN_COUNT - 2).map(|at| {
         let own = || format!("metric_{at}");
         if at % 7 == 3 { scoring.next().unwrap_or_else(own) } else { own() }
     });
@@ -144,6 +146,6 @@ mod tests {
         assert!(policy.metrics.iter().all(|metric| names.contains(&metric.column)));
         names.sort();
         names.dedup();
-        assert_eq!(names.len(), COLUMNS - 2);
+        assert_eq!(names.len(), COLUMN_COUNT - 2);
     }
 }

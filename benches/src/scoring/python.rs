@@ -7,20 +7,20 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const REQUIREMENTS: &str = include_str!("../../requirements.txt");
+const LIBRARY_REQUIREMENTS: &str = include_str!("../../requirements.txt");
 /// Script that uses the libraries.
-pub(crate) const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scoring.py");
+pub(crate) const SCORING_SCRIPT_PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scoring.py");
 
 /// Returns a Python with the libraries, installing them if necessary.
 pub(crate) fn with_libraries(folder: &Path) -> Outcome<PathBuf> {
     let home = folder.join("python");
     let (python, installed) = (home.join("bin/python"), home.join("requirements.txt"));
-    if fs::read_to_string(&installed).is_ok_and(|text| text == REQUIREMENTS) {
+    if fs::read_to_string(&installed).is_ok_and(|text| text == LIBRARY_REQUIREMENTS) {
         return Ok(python);
     }
     must(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&home))?;
     let wanted = folder.join("requirements.txt");
-    fs::write(&wanted, REQUIREMENTS)?;
+    fs::write(&wanted, LIBRARY_REQUIREMENTS)?;
     let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement"];
     must(Command::new(&python).args(pip).arg(&wanted))?;
     must(Command::new(&python).args(["-c", "import duckdb, pandas, polars"]))?;
@@ -30,5 +30,5 @@ pub(crate) fn with_libraries(folder: &Path) -> Outcome<PathBuf> {
 
 /// Returns the libraries with their versions, as one line.
 pub(crate) fn versions() -> String {
-    REQUIREMENTS.lines().map(|line| line.replace("==", " ")).collect::<Vec<_>>().join(", ")
+    LIBRARY_REQUIREMENTS.lines().map(|line| line.replace("==", " ")).collect::<Vec<_>>().join(", ")
 }

@@ -12,8 +12,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// Maximum wait for news before the end of the test is checked.
-const GLANCE: Duration = Duration::from_millis(50);
-const PATIENCE: Duration = Duration::from_mins(1);
+const NEWS_READ_TIMEOUT: Duration = Duration::from_millis(50);
+const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Address of a server, with its cookie.
 #[derive(Clone, Debug)]
@@ -26,7 +26,7 @@ impl Address {
     pub(super) fn connect(&self) -> Outcome<BufReader<TcpStream>> {
         let connection = TcpStream::connect(("127.0.0.1", self.port))?;
         connection.set_nodelay(true)?;
-        connection.set_read_timeout(Some(PATIENCE))?;
+        connection.set_read_timeout(Some(ANSWER_TIMEOUT))?;
         Ok(BufReader::new(connection))
     }
 
@@ -134,7 +134,7 @@ impl Page {
         };
         let parts = pieces.filter_map(part).collect();
         let news = address.listen(run, between(&text, "data-version=\"", "\"")?)?;
-        news.get_ref().set_read_timeout(Some(GLANCE))?;
+        news.get_ref().set_read_timeout(Some(NEWS_READ_TIMEOUT))?;
         Ok(Self { address: address.clone(), parts, news, more })
     }
 

@@ -115,7 +115,7 @@ fn is_version_of(model: &str, name: &str) -> bool {
 
 impl ModelPrice {
     /// The price of a model that costs nothing.
-    pub const FREE: Self = Self { input: 0.0, output: 0.0, cached: 0.0 };
+    pub const ZERO: Self = Self { input: 0.0, output: 0.0, cached: 0.0 };
 
     /// Computes the cost of this usage.
     #[must_use]

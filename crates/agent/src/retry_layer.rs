@@ -38,7 +38,7 @@ pub struct RetryPolicy {
 
 impl RetryPolicy {
     /// Policy for a run that is left alone: a quota may come back the next day.
-    pub const OVERNIGHT: Self = Self {
+    pub const UNATTENDED_RUN: Self = Self {
         tries: 6,
         pause: Duration::from_secs(1),
         longest_pause: Duration::from_mins(1),
@@ -49,7 +49,7 @@ impl RetryPolicy {
         first_byte: None,
     };
     /// Policy for a command that a person waits for: all waiting ends within a minute.
-    pub const BRIEF: Self = Self {
+    pub const ATTENDED_COMMAND: Self = Self {
         tries: 3,
         pause: Duration::from_millis(500),
         longest_pause: Duration::from_secs(5),
@@ -61,7 +61,7 @@ impl RetryPolicy {
     };
     /// Policy for a single question that a person waits for: a silent server is given up, too.
     pub const SINGLE_QUESTION: Self =
-        Self { first_byte: Some(Duration::from_secs(55)), ..Self::BRIEF };
+        Self { first_byte: Some(Duration::from_secs(55)), ..Self::ATTENDED_COMMAND };
 
     /// Replaces the patience for outages, for all servers alike.
     #[must_use]

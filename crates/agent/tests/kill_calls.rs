@@ -70,7 +70,7 @@ fn plan(url: &str, folder: &Path, start: &str) -> DoorPlan {
         prices: ModelPrices::default(),
         budget: Budget { tokens: Some(10_000_000), cost: None },
         limits: AgentLimits { in_flight, requests: None, tokens: None },
-        patience: RetryPolicy::BRIEF,
+        patience: RetryPolicy::ATTENDED_COMMAND,
         calls: CallStore::Folder(folder.join("calls")),
         replays: None,
         surroundings: AgentWorkspace::Folder(folder.to_owned()),
@@ -147,7 +147,7 @@ fn killed_again_and_again(
     folder: &Path,
 ) -> Vec<BTreeSet<String>> {
     let program = std::env::current_exe().expect("this program");
-    let site = Site::of(TempRepo::empty().expect("a folder"), &program.to_string_lossy());
+    let site = Site::from_repo(TempRepo::empty().expect("a folder"), &program.to_string_lossy());
     let mut after = Vec::new();
     loop {
         let start = after.len();

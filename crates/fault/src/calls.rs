@@ -6,7 +6,7 @@
 use crate::operation::{
     FaultRoot, FileOperation, OperationKind, descriptor_operation, resolve_path,
 };
-use crate::plan::{Fault, KillMoment};
+use crate::plan::{FaultEffect, KillMoment};
 use crate::record::ProcessFaults;
 use libc::{
     AT_FDCWD, SYS_copy_file_range, SYS_dup, SYS_fcntl, SYS_fdatasync, SYS_flock, SYS_fsync,
@@ -60,16 +60,16 @@ fn intercept_call(
             restore_errno(&error);
             done
         }
-        Some(Fault::Fail(number)) => {
+        Some(FaultEffect::Fail(number)) => {
             log_operation(&format!("failed {number}"));
             restore_errno(&io::Error::from_raw_os_error(number));
             -1
         }
-        Some(Fault::Short) => {
+        Some(FaultEffect::Short) => {
             log_operation("short");
             make(CallShare::Half).unwrap_or_else(all)
         }
-        Some(Fault::Lose) => {
+        Some(FaultEffect::Lose) => {
             let done = all();
             let error = io::Error::last_os_error();
             unlink_directly(&orders.root.0.join(&operation.path));
@@ -77,7 +77,7 @@ fn intercept_call(
             restore_errno(&error);
             done
         }
-        Some(Fault::Kill(when)) => {
+        Some(FaultEffect::Kill(when)) => {
             let outcome = match when {
                 KillMoment::Before => "killed before",
                 KillMoment::Amid => {

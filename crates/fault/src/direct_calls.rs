@@ -27,7 +27,8 @@ pub(super) fn thread_name() -> String {
 /// Appends a line to a file, past everything here.
 pub(super) fn append_directly(path: &CStr, line: &[u8]) {
     let how = libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_CLOEXEC;
-    // SAFETY: the path ends with a zero, the line lives as long as the call, the descriptor is ours.
+    // SAFETY: the path ends with a zero, the line lives as long as the call, and the descriptor is
+    // ours.
     unsafe {
         let file = syscall(SYS_openat, AT_FDCWD, path.as_ptr(), how, 0o644);
         syscall(SYS_write, file, line.as_ptr(), line.len());

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The effect of a rule on an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum FaultEffect {
     /// The program dies.
     Kill(KillMoment),
     /// The operation does not happen and returns this error number.
@@ -52,7 +52,7 @@ pub struct OperationName<'a> {
 /// A rule and how often it was met.
 #[derive(Debug)]
 struct FaultRule {
-    fault: Fault,
+    fault: FaultEffect,
     first: u64,
     last: u64,
     words: Vec<String>,
@@ -75,7 +75,7 @@ impl FaultPlan {
     }
 
     /// Returns the fault for this operation, and counts the operation in every rule.
-    pub fn fault_for(&self, operation: OperationName<'_>) -> Option<Fault> {
+    pub fn fault_for(&self, operation: OperationName<'_>) -> Option<FaultEffect> {
         let mut met = self.0.iter().filter_map(|rule| rule.fault_for(operation));
         let first = met.next();
         met.for_each(drop);
@@ -87,15 +87,15 @@ impl FaultRule {
     fn parse(text: &str) -> Option<Self> {
         let mut words = text.split_whitespace();
         let fault = match words.next()? {
-            "kill" => Fault::Kill(match words.next()? {
+            "kill" => FaultEffect::Kill(match words.next()? {
                 "before" => KillMoment::Before,
                 "amid" => KillMoment::Amid,
                 "after" => KillMoment::After,
                 _ => return None,
             }),
-            "fail" => Fault::Fail(parse_error_name(words.next()?)?),
-            "short" => Fault::Short,
-            "lose" => Fault::Lose,
+            "fail" => FaultEffect::Fail(parse_error_name(words.next()?)?),
+            "short" => FaultEffect::Short,
+            "lose" => FaultEffect::Lose,
             _ => return None,
         };
         let (first, last) = parse_range(words.next()?)?;
@@ -103,7 +103,7 @@ impl FaultRule {
         Some(Self { fault, first, last, words, met: AtomicU64::new(0) })
     }
 
-    fn fault_for(&self, operation: OperationName<'_>) -> Option<Fault> {
+    fn fault_for(&self, operation: OperationName<'_>) -> Option<FaultEffect> {
         let counts = match self.words.as_slice() {
             [] => operation.counts,
             words => words.iter().all(|word| operation.name.contains(word.as_str())),
@@ -146,7 +146,7 @@ fn parse_error_name(name: &str) -> Option<i32> {
 mod tests {
     use super::*;
 
-    fn met(plan: &str, names: &[&str]) -> Vec<Option<Fault>> {
+    fn met(plan: &str, names: &[&str]) -> Vec<Option<FaultEffect>> {
         let plan = FaultPlan::parse(plan).unwrap();
         let counts = |name: &str| !name.contains("read") && !name.contains("heartbeat");
         names
@@ -157,15 +157,15 @@ mod tests {
 
     #[test]
     fn a_rule_counts_what_it_is_about() {
-        let kill = Some(Fault::Kill(KillMoment::Before));
+        let kill = Some(FaultEffect::Kill(KillMoment::Before));
         assert_eq!(met("kill before 2", &["a", "read a", "heartbeat", "b"])[3], kill);
         assert_eq!(met("kill before 1 read", &["a", "read a"]), [None, kill]);
-        let full = Some(Fault::Fail(28));
+        let full = Some(FaultEffect::Fail(28));
         assert_eq!(met("fail ENOSPC 2+", &["a", "b", "c"]), [None, full, full]);
         assert_eq!(met("fail ENOSPC 1-2 x", &["ax", "b", "xc", "x"]), [full, None, full, None]);
         let both = met("short 2 a; fail EIO 2", &["a", "ba"]);
-        assert_eq!(both, [None, Some(Fault::Short)]);
-        assert_eq!(met("short 1 a b", &["a", "b", "a b"]), [None, None, Some(Fault::Short)]);
+        assert_eq!(both, [None, Some(FaultEffect::Short)]);
+        assert_eq!(met("short 1 a b", &["a", "b", "a b"]), [None, None, Some(FaultEffect::Short)]);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 use crate::direct_calls;
 use crate::operation::{FaultRoot, FileOperation, OperationKind, is_heartbeat};
-use crate::plan::{Fault, FaultPlan, OperationName};
+use crate::plan::{FaultEffect, FaultPlan, OperationName};
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
@@ -87,5 +87,5 @@ pub(super) struct CountedOperation {
     /// Number among the operations that change something; 0 for all others.
     number: u64,
     thread: String,
-    pub(super) fault: Option<Fault>,
+    pub(super) fault: Option<FaultEffect>,
 }

@@ -183,7 +183,7 @@ mod tests {
     fn tree(word: &str, stay: &str) -> ChildProgram {
         let path = std::env::var_os("PATH").unwrap_or_default();
         ChildProgram::new(Path::new("/usr/bin/env"), &std::env::temp_dir())
-            .args(["python3", "-c", hostile::TREE, word, stay])
+            .args(["python3", "-c", hostile::PROCESS_TREE_SCRIPT, word, stay])
             .envs([("PATH", path)])
             .in_tree(ProcessTree::new(TreeMarker::unique(), GRACE))
     }
@@ -215,7 +215,7 @@ mod tests {
         let mark = TreeMarker::unique();
         let path = std::env::var_os("PATH").unwrap_or_default();
         let child = ChildProgram::new(Path::new("/usr/bin/env"), &std::env::temp_dir())
-            .args(["python3", "-c", hostile::TREE, &word, "leave"])
+            .args(["python3", "-c", hostile::PROCESS_TREE_SCRIPT, &word, "leave"])
             .envs([(OsString::from("PATH"), path), (TREE_MARKER_VARIABLE.into(), mark.0.clone())]);
         let null = || std::fs::File::options().read(true).write(true).open("/dev/null").unwrap();
         assert!(child.detach(null(), null()).unwrap().wait().unwrap().success());

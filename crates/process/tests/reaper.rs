@@ -38,7 +38,7 @@ fn nothing_is_left_by_any_of_many_at_a_time() {
         for one in 0..3 {
             scope.spawn(move || {
                 let tree = word("tree", one);
-                run(hostile::TREE, &[&tree, "leave"]);
+                run(hostile::PROCESS_TREE_SCRIPT, &[&tree, "leave"]);
                 assert_eq!(hostile::survivors(&tree), Vec::<u32>::new());
                 let sibling = word("sibling", one);
                 run(SIBLING, &[&sibling]);

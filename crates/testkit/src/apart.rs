@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Environment variable that is set for a test inside of a namespace.
-const INSIDE: &str = "TREEBEAM_TEST_APART";
+const NAMESPACE_VARIABLE: &str = "TREEBEAM_TEST_APART";
 
 /// Kind of namespace for a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl Namespace {
         command
             .arg(program)
             .args(["--exact", test, "--nocapture", "--include-ignored"])
-            .env(INSIDE, "1");
+            .env(NAMESPACE_VARIABLE, "1");
         let ended = command.stdin(Stdio::null()).status().expect("to run `unshare`");
         assert!(ended.success(), "`{test}` failed apart: {ended}");
     }
@@ -71,7 +71,7 @@ impl Namespace {
 /// Returns true if this process is a test inside of a namespace.
 #[must_use]
 pub fn is_inside() -> bool {
-    env::var_os(INSIDE).is_some()
+    env::var_os(NAMESPACE_VARIABLE).is_some()
 }
 
 /// Runs a system program, which must succeed, and returns its output.

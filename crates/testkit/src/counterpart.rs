@@ -13,8 +13,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Maximum time for the start of a server, on a busy machine.
-const START: Duration = Duration::from_mins(2);
-const GLANCE: Duration = Duration::from_millis(20);
+const SERVER_START_TIMEOUT: Duration = Duration::from_mins(2);
+const SERVER_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Minimal llama-stack configuration that keeps responses.
 const LLAMA_STACK: &str = "\
@@ -93,9 +93,11 @@ pub fn node() -> Command {
 /// uses for outgoing connections: connecting to the server could take one of those, or connect to
 /// itself.
 fn free_port() -> u16 {
-    static TAKEN: AtomicU32 = AtomicU32::new(0);
+    static TAKEN_PORTS: AtomicU32 = AtomicU32::new(0);
     let candidate = || {
-        let n = process::id().wrapping_mul(61).wrapping_add(TAKEN.fetch_add(1, Ordering::Relaxed));
+        let n = process::id()
+            .wrapping_mul(61)
+            .wrapping_add(TAKEN_PORTS.fetch_add(1, Ordering::Relaxed));
         u16::try_from(15_000 + n % 17_000).ok()
     };
     let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
@@ -105,14 +107,14 @@ fn free_port() -> u16 {
 
 /// A running server of a counterpart, killed on drop.
 #[derive(Debug)]
-pub struct Running {
+pub struct CounterpartServer {
     child: Child,
     port: u16,
     /// Folder of its output, for error messages.
     said: tempfile::TempDir,
 }
 
-impl Running {
+impl CounterpartServer {
     /// Starts aimock with these fixtures.
     #[must_use]
     pub fn aimock(fixtures: &Value) -> Self {
@@ -148,8 +150,12 @@ impl Running {
         let running = Self::start(command, port, tempfile::tempdir().expect("a folder"));
         let begun = Instant::now();
         while running.exchange("GET", "/health", "").0 != 200 {
-            assert!(begun.elapsed() < START, "the model is not ready: {}", running.said());
-            thread::sleep(GLANCE);
+            assert!(
+                begun.elapsed() < SERVER_START_TIMEOUT,
+                "the model is not ready: {}",
+                running.said()
+            );
+            thread::sleep(SERVER_POLL_INTERVAL);
         }
         running
     }
@@ -173,8 +179,8 @@ impl Running {
         let running = Self::start(command, port, place);
         let begun = Instant::now();
         while running.exchange("GET", "/v1/health", "").0 != 200 {
-            assert!(begun.elapsed() < START, "it is not ready: {}", running.said());
-            thread::sleep(GLANCE);
+            assert!(begun.elapsed() < SERVER_START_TIMEOUT, "it is not ready: {}", running.said());
+            thread::sleep(SERVER_POLL_INTERVAL);
         }
         running
     }
@@ -187,9 +193,9 @@ impl Running {
         let begun = Instant::now();
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
             let ended = running.child.try_wait().expect("the state of the counterpart");
-            let late = begun.elapsed() > START;
+            let late = begun.elapsed() > SERVER_START_TIMEOUT;
             assert!(ended.is_none() && !late, "{command:?} {ended:?}: {}", running.said());
-            thread::sleep(GLANCE);
+            thread::sleep(SERVER_POLL_INTERVAL);
         }
         running
     }
@@ -237,7 +243,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for CounterpartServer {
     fn drop(&mut self) {
         drop(self.child.kill());
         drop(self.child.wait());

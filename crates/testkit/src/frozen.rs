@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Maximum time for a process to stop, unless the machine hangs.
-const PATIENCE: Duration = Duration::from_mins(1);
+const STOP_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Stopped processes, the first one first; killed on drop.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl Drop for Frozen {
             signal(*pid, Signal::KILL);
         }
         let begun = Instant::now();
-        while self.0.iter().any(|pid| !is_dead(*pid)) && begun.elapsed() < PATIENCE {
+        while self.0.iter().any(|pid| !is_dead(*pid)) && begun.elapsed() < STOP_TIMEOUT {
             thread::sleep(Duration::from_millis(1));
         }
     }
@@ -53,7 +53,7 @@ fn signal(pid: u32, signal: Signal) {
 fn await_standstill(pid: u32) {
     let begun = Instant::now();
     while !states(pid).iter().all(|state| matches!(state, 'T' | 't' | 'Z' | 'X')) {
-        assert!(begun.elapsed() < PATIENCE, "process {pid} does not stop");
+        assert!(begun.elapsed() < STOP_TIMEOUT, "process {pid} does not stop");
         thread::sleep(Duration::from_micros(200));
     }
 }

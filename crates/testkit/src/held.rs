@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Maximum time that a test holds git.
-const PATIENCE: Duration = Duration::from_mins(1);
+const MAX_HOLD_TIME: Duration = Duration::from_mins(1);
 
 /// A git that blocks before it applies a patch, while it is held.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ impl HeldGit {
     pub fn await_arrival(&self) {
         let begun = Instant::now();
         while !self.arrived.exists() {
-            assert!(begun.elapsed() < PATIENCE, "nothing was applied");
+            assert!(begun.elapsed() < MAX_HOLD_TIME, "nothing was applied");
             thread::sleep(Duration::from_millis(3));
         }
     }

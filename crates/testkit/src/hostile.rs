@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// whose second is `wait` or `leave`: `wait` keeps the first process running. With the third
 /// argument `bare`, some are started without any environment. It prints `ready` once all are
 /// running.
-pub const TREE: &str = r#"
+pub const PROCESS_TREE_SCRIPT: &str = r#"
 import os, signal, sys, time
 word, stay, bare = sys.argv[1], sys.argv[2], sys.argv[3:] == ["bare"]
 signal.signal(signal.SIGTERM, signal.SIG_IGN)

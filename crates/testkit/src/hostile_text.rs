@@ -4,7 +4,7 @@
 //! branch, a file name, a log or a cell they must stay plain text.
 
 /// Markup, scripts and their delimiters.
-const MARKUP: [&str; 33] = [
+const MARKUP_TEXTS: [&str; 33] = [
     "<script>alert(1)</script>",
     "</script><script>alert(1)</script>",
     "</ScRiPt><ScRiPt>alert(1)</sCrIpT>",
@@ -41,7 +41,7 @@ const MARKUP: [&str; 33] = [
 ];
 
 /// Strings and code of scripts, styles, shells, queries and templates.
-const CODE: [&str; 14] = [
+const CODE_TEXTS: [&str; 14] = [
     "\\u003cscript\\u003ealert(1)\\u003c/script\\u003e",
     "\";alert(1);//",
     "'-alert(1)-'",
@@ -59,7 +59,7 @@ const CODE: [&str; 14] = [
 ];
 
 /// Syntax of Markdown and Mermaid.
-const MARKDOWN: [&str; 21] = [
+const MARKDOWN_TEXTS: [&str; 21] = [
     "a | b | c",
     "| --- | --- |",
     "`code` ``two`` ```three```",
@@ -84,7 +84,7 @@ const MARKDOWN: [&str; 21] = [
 ];
 
 /// Terminal controls, and deceptive characters.
-const LETTERS: [&str; 21] = [
+const CONTROL_TEXTS: [&str; 21] = [
     "\u{1b}[31mred\u{1b}[0m",
     "\u{1b}[2J\u{1b}[Hcleared",
     "\u{1b}]0;title\u{7}",
@@ -109,7 +109,7 @@ const LETTERS: [&str; 21] = [
 ];
 
 /// Names that lead elsewhere.
-const PATHS: [&str; 6] = [
+const ESCAPING_PATHS: [&str; 6] = [
     "../../../../etc/passwd",
     "..\\..\\windows\\win.ini",
     "//elsewhere.invalid/share",
@@ -119,12 +119,13 @@ const PATHS: [&str; 6] = [
 ];
 
 /// Length of a long text.
-const LONG: usize = 1 << 20;
+const LONG_TEXT_BYTES: usize = 1 << 20;
 
 /// Returns all hundred texts.
 #[must_use]
 pub fn all() -> Vec<String> {
-    let lists: [&[&str]; 5] = [&MARKUP, &CODE, &MARKDOWN, &LETTERS, &PATHS];
+    let lists: [&[&str]; 5] =
+        [&MARKUP_TEXTS, &CODE_TEXTS, &MARKDOWN_TEXTS, &CONTROL_TEXTS, &ESCAPING_PATHS];
     let short = lists.into_iter().flatten().map(|text| (*text).to_owned());
     short.chain(long()).collect()
 }
@@ -133,15 +134,22 @@ pub fn all() -> Vec<String> {
 #[must_use]
 pub fn short() -> Vec<String> {
     let mut all = all();
-    all.retain(|text| text.len() < LONG);
+    all.retain(|text| text.len() < LONG_TEXT_BYTES);
     all
 }
 
 /// Returns texts of a megabyte: one word, characters that grow most when escaped, and sequences
 /// that begin and never end.
 fn long() -> [String; 5] {
-    let (reversed, begun) = ("\u{202e}".repeat(LONG / 3 + 1), "\u{1b}]".repeat(LONG / 2));
-    ["x".repeat(LONG), "<".repeat(LONG), reversed, begun, "a\n".repeat(LONG / 2)]
+    let (reversed, begun) =
+        ("\u{202e}".repeat(LONG_TEXT_BYTES / 3 + 1), "\u{1b}]".repeat(LONG_TEXT_BYTES / 2));
+    [
+        "x".repeat(LONG_TEXT_BYTES),
+        "<".repeat(LONG_TEXT_BYTES),
+        reversed,
+        begun,
+        "a\n".repeat(LONG_TEXT_BYTES / 2),
+    ]
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! Scores and verdicts follow the first rules, events lack the fields that came later, and there is
 //! no manifest.
 
-use crate::program::{RUN, Site};
+use crate::program::{SITE_RUN_ID, Site};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -53,7 +53,7 @@ pub fn write_as_older_run(site: &Site) {
     for name in ["manifest.json", "manifest.json.prev"] {
         drop(fs::remove_file(site.path(name)));
     }
-    let name = format!("refs/treebeam/{RUN}");
+    let name = format!("refs/treebeam/{SITE_RUN_ID}");
     site.repo.git(["update-ref", "-d", &name]).expect("a ref that is gone");
 }
 

@@ -14,14 +14,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Maximum time of a call, unless it hangs.
-const DEADLINE: Duration = Duration::from_mins(2);
+const CALL_TIMEOUT: Duration = Duration::from_mins(2);
 /// Interval between polls of a call.
-const GLANCE: Duration = Duration::from_millis(3);
+const CALL_POLL_INTERVAL: Duration = Duration::from_millis(3);
 /// Name of the run of a [`Site`].
-pub const RUN: &str = "t";
+pub const SITE_RUN_ID: &str = "t";
 
 /// Files of the repository.
-const FILES: [(&str, &str); 2] = [("model.py", "x = 1\n"), ("src/lib/part.txt", "a part\n")];
+const SITE_FILES: [(&str, &str); 2] = [("model.py", "x = 1\n"), ("src/lib/part.txt", "a part\n")];
 
 /// A repository and the program in it.
 #[derive(Debug)]
@@ -75,18 +75,18 @@ impl Site {
     /// Creates a site in a repository with one commit of two files.
     #[must_use]
     pub fn new(binary: &str) -> Self {
-        Self::of(TempRepo::with(&FILES).expect("a repository"), binary)
+        Self::from_repo(TempRepo::with(&SITE_FILES).expect("a repository"), binary)
     }
 
     /// Creates a site below this folder, on another disk for example.
     #[must_use]
     pub fn new_in(above: &Path, binary: &str) -> Self {
-        Self::of(TempRepo::with_in(above, &FILES).expect("a repository"), binary)
+        Self::from_repo(TempRepo::with_in(above, &SITE_FILES).expect("a repository"), binary)
     }
 
     /// Creates a site in this repository.
     #[must_use]
-    pub fn of(repo: TempRepo, binary: &str) -> Self {
+    pub fn from_repo(repo: TempRepo, binary: &str) -> Self {
         Self { repo, binary: binary.into() }
     }
 
@@ -116,7 +116,7 @@ impl Site {
         variables: Vec<(OsString, OsString)>,
         arguments: &[&str],
     ) -> Said {
-        self.start(folder, variables, arguments).end(DEADLINE)
+        self.start(folder, variables, arguments).end(CALL_TIMEOUT)
     }
 
     /// Calls the program and kills it after this time.
@@ -153,7 +153,7 @@ impl Site {
     /// Calls the program with this input.
     #[must_use]
     pub fn call_reading(&self, arguments: &[&str], input: &str) -> Said {
-        self.begin_reading(self.repo.variables(), arguments, input).end(DEADLINE)
+        self.begin_reading(self.repo.variables(), arguments, input).end(CALL_TIMEOUT)
     }
 
     /// Calls the program with a standard output that is closed at its other end.
@@ -169,7 +169,7 @@ impl Site {
     pub fn call_into(&self, stdout: impl Into<Stdio>, arguments: &[&str]) -> Said {
         let stdout = Some(stdout.into());
         self.spawn(self.repo.path(), self.repo.variables(), arguments, stdout, Stdio::null())
-            .end(DEADLINE)
+            .end(CALL_TIMEOUT)
     }
 
     fn start(
@@ -203,7 +203,8 @@ impl Site {
     #[track_caller]
     #[expect(clippy::must_use_candidate, reason = "called for what it leaves on disk, too")]
     pub fn run(&self, flags: &[&str]) -> Said {
-        let said = self.call(&[&["run", "--dry-run", "--run-id", RUN], flags].concat()).exits(0);
+        let said =
+            self.call(&[&["run", "--dry-run", "--run-id", SITE_RUN_ID], flags].concat()).exits(0);
         self.must_be_sound();
         said
     }
@@ -212,7 +213,7 @@ impl Site {
     #[track_caller]
     #[expect(clippy::must_use_candidate, reason = "called for what it leaves on disk, too")]
     pub fn resume(&self, flags: &[&str]) -> Said {
-        let said = self.call(&[&["resume", RUN], flags].concat()).exits(0);
+        let said = self.call(&[&["resume", SITE_RUN_ID], flags].concat()).exits(0);
         self.must_be_sound();
         said
     }
@@ -220,15 +221,15 @@ impl Site {
     /// Asserts that validation finds nothing.
     #[track_caller]
     pub fn must_be_sound(&self) {
-        let said = self.call(&["validate", RUN]).exits(0);
-        assert!(said.stderr.contains(&format!("run {RUN} is sound")), "{}", said.stderr);
+        let said = self.call(&["validate", SITE_RUN_ID]).exits(0);
+        assert!(said.stderr.contains(&format!("run {SITE_RUN_ID} is sound")), "{}", said.stderr);
         assert!(self.text("VALIDATION_REPORT.md").contains("Nothing found."));
     }
 
     /// Returns the path of a file of the run.
     #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {
-        self.repo.path().join(".treebeam/runs").join(RUN).join(name)
+        self.repo.path().join(".treebeam/runs").join(SITE_RUN_ID).join(name)
     }
 
     /// Returns the text of a file of the run.
@@ -419,7 +420,7 @@ impl Call {
     /// Waits for the end of the call, and kills it after a long time.
     #[must_use]
     pub fn wait(self) -> Said {
-        self.end(DEADLINE)
+        self.end(CALL_TIMEOUT)
     }
 
     /// Kills the call at once. A child that has ended already is left alone.
@@ -451,8 +452,8 @@ impl Call {
             if said.contains(text) {
                 return;
             }
-            assert!(begun.elapsed() < DEADLINE, "no {text:?} in: {said}");
-            thread::sleep(GLANCE);
+            assert!(begun.elapsed() < CALL_TIMEOUT, "no {text:?} in: {said}");
+            thread::sleep(CALL_POLL_INTERVAL);
         }
     }
 
@@ -474,7 +475,7 @@ impl Call {
                 self.kill();
                 break None;
             }
-            thread::sleep(GLANCE);
+            thread::sleep(CALL_POLL_INTERVAL);
         };
         let text = |name| {
             let bytes = fs::read(self.spoken.path().join(name)).expect("the output");

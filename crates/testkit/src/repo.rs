@@ -137,13 +137,14 @@ impl TempRepo {
     /// # Errors
     /// When git fails for another reason, or again and again.
     pub fn git_beside(&self, arguments: &[&str]) -> io::Result<String> {
-        const OWN: [&str; 3] = [
+        const RACE_ERRORS: [&str; 3] = [
             "fatal: Invalid path",
             "/commondir: No such file or directory",
             "fatal: bad object refs/heads/tree/",
         ];
         let git = || self.git_in(self.path(), arguments);
-        let own = |error: &io::Error| OWN.iter().any(|words| error.to_string().contains(words));
+        let own =
+            |error: &io::Error| RACE_ERRORS.iter().any(|words| error.to_string().contains(words));
         let mut last = git();
         for _ in 0..3 {
             if !last.as_ref().is_err_and(own) {

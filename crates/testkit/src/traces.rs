@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Maximum time that a git may outlive its parent.
-const PATIENCE: Duration = Duration::from_secs(30);
+const GIT_END_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Returns the temporary files of a run, which were to be renamed.
 #[must_use]
@@ -34,7 +34,7 @@ fn strays_at(folder: &Path, depth: u32) -> Vec<String> {
 pub fn no_process(folder: &Path) {
     let begun = Instant::now();
     while let Some((pid, said)) = processes(folder).into_iter().next() {
-        assert!(begun.elapsed() < PATIENCE, "still there: {pid}: {said}");
+        assert!(begun.elapsed() < GIT_END_TIMEOUT, "still there: {pid}: {said}");
         thread::sleep(Duration::from_millis(5));
     }
 }

@@ -100,7 +100,7 @@ pub(crate) fn estimate_cost(
                 (UsageKnowledge::After, Some(most), cli.model.as_deref().and_then(price))
             }
             AgentConfigKind::Command(_) => (UsageKnowledge::Never, None, None),
-            AgentConfigKind::Tuner => (UsageKnowledge::Nothing, None, Some(ModelPrice::FREE)),
+            AgentConfigKind::Tuner => (UsageKnowledge::Nothing, None, Some(ModelPrice::ZERO)),
         };
         let shown_chars = config.max_shown_chars(seat.role);
         EstimatedAgent { role: seat.role, shown_chars, max_tokens, price, known }

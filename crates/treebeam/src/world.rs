@@ -126,7 +126,7 @@ fn build_door_plan(
         prices: config.model_prices(),
         budget: Budget::from(&facts.limits),
         limits: AgentLimits::from(&facts.limits),
-        patience: config.outage_patience().apply_to(RetryPolicy::OVERNIGHT),
+        patience: config.outage_patience().apply_to(RetryPolicy::UNATTENDED_RUN),
         calls: CallStore::Run(run.clone()),
         replays: None,
         surroundings: AgentWorkspace::Run(RunWorkspace {

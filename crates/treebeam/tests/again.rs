@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::time::Duration;
-use treebeam_testkit::program::{RUN, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Site};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 const SIZE: [&str; 4] =
@@ -37,7 +37,7 @@ fn field(site: &Site, eval: &str, name: &str) -> String {
 #[test]
 fn work_of_the_open_depth_is_done_again() {
     let site = left();
-    let _ = site.call(&[&["resume", RUN, "--quiet"], &ALL[..]].concat()).exits(0).says([
+    let _ = site.call(&[&["resume", SITE_RUN_ID, "--quiet"], &ALL[..]].concat()).exits(0).says([
         "note: `--retry-failed`: implemented again: e0003\n",
         "note: `--rerun-evals`: evaluated again: e0001, e0002\n",
         "`--force-regenerate-ideas`: other ideas are asked for: n0000; set aside for them: e0004, e0005\n",
@@ -60,23 +60,24 @@ fn work_of_the_open_depth_is_done_again() {
     assert!(site.path("eval/0003/experiment/attempt_2/patch_round_0.diff").is_file());
     assert!(site.text("TREE_SUMMARY.md").contains("evaluated again as e0006"));
     assert!(site.text("results.tsv").contains("\tset_aside\tnever begun"));
-    let shown = site.call(&["show", RUN, "e0003"]).exits(0).stdout;
+    let shown = site.call(&["show", SITE_RUN_ID, "e0003"]).exits(0).stdout;
     assert!(shown.contains("attempt 1 failed at implement, of kind patch"), "{shown}");
-    let log = site.call(&["log", RUN]).exits(0).stdout;
+    let log = site.call(&["log", SITE_RUN_ID]).exits(0).stdout;
     assert!(log.contains("failed evals tried again: e0003; evals done again: e0001 as e0006"));
-    let status = site.call(&["status", RUN]).exits(0).stdout;
+    let status = site.call(&["status", SITE_RUN_ID]).exits(0).stdout;
     let on_one_line = status.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(on_one_line.contains("2 superseded, 2 set_aside"), "{status}");
-    let _ = site.call(&["diff", RUN, "e0004"]).exits(1).says(["has no diff"]);
+    let _ = site.call(&["diff", SITE_RUN_ID, "e0004"]).exits(1).says(["has no diff"]);
 }
 
 #[test]
 fn a_closed_depth_stands_and_a_new_run_has_nothing_to_do_again() {
     let site = Site::new(BINARY);
-    let said = site.call(&[&["run", "--dry-run", "--run-id", RUN], &SIZE[..], &ALL[..]].concat());
+    let said =
+        site.call(&[&["run", "--dry-run", "--run-id", SITE_RUN_ID], &SIZE[..], &ALL[..]].concat());
     let _ = said.exits(0).says(["note: `--rerun-evals`: nothing to do again: the run is new\n"]);
     let before = site.text("journal.jsonl");
-    let said = site.call(&[&["resume", RUN, "--quiet"], &ALL[..]].concat()).exits(0);
+    let said = site.call(&[&["resume", SITE_RUN_ID, "--quiet"], &ALL[..]].concat()).exits(0);
     let closed = "nothing to do again: depth 1 is closed, and closed depths stand\n";
     let lines = ALL.map(|flag| format!("note: `{flag}`: {closed}"));
     let _ = said.says(lines.each_ref().map(String::as_str));
@@ -87,14 +88,15 @@ fn a_closed_depth_stands_and_a_new_run_has_nothing_to_do_again() {
 fn a_budget_that_was_raised_too_late_says_what_goes_on() {
     let site = Site::new(BINARY);
     let flags = ["--ideas-per-node=4", "--max-depth=1", "--max-total-idea-evals=2", "--quiet"];
-    let _ = site.call(&[&["run", "--dry-run", "--run-id", RUN], &flags[..]].concat()).exits(0);
-    let said = site.call(&["resume", RUN, "--max-total-idea-evals=8"]).exits(0);
+    let _ =
+        site.call(&[&["run", "--dry-run", "--run-id", SITE_RUN_ID], &flags[..]].concat()).exits(0);
+    let said = site.call(&["resume", SITE_RUN_ID, "--max-total-idea-evals=8"]).exits(0);
     let _ = said.says([
         "run t stopped: max_depth_reached",
         "hint: a budget left something untried at depth 0, and closed depths stand; \
          `treebeam resume t --max-total-idea-evals=8 --max-depth=2` goes on at the next one",
     ]);
-    let said = site.call(&["resume", RUN, "--max-depth=2"]).exits(0);
+    let said = site.call(&["resume", SITE_RUN_ID, "--max-depth=2"]).exits(0);
     assert!(!said.stderr.contains("left something untried"), "{}", said.stderr);
     assert_eq!(site.manifest()["evaluations"].as_object().map(serde_json::Map::len), Some(6));
 }
@@ -107,7 +109,7 @@ fn the_wishes_go_with_some_flags_only() {
         ("--report-only", "--rerun-evals"),
         ("--validate-only", "--force-regenerate-ideas"),
     ] {
-        let said = site.call(&["run", "--run-id", RUN, flag, wish]).exits(2);
+        let said = site.call(&["run", "--run-id", SITE_RUN_ID, flag, wish]).exits(2);
         let _ = said.says([flag, "cannot be used with", wish]);
     }
     let said = site.call(&["run", "--dry-run", "--retry-failed"]).exits(2);
@@ -124,13 +126,13 @@ fn the_wishes_go_with_some_flags_only() {
 #[test]
 fn a_wish_without_room_says_so() {
     let site = left();
-    let budget = ["resume", RUN, "--quiet", "--max-total-idea-evals=6", "--rerun-evals"];
+    let budget = ["resume", SITE_RUN_ID, "--quiet", "--max-total-idea-evals=6", "--rerun-evals"];
     let _ = site.call(&budget).exits(0).says([
         "`--rerun-evals`: evaluated again: e0001; the budget has no room for 1 eval more\n",
     ]);
     site.must_be_sound();
     let site = left();
-    let spent = ["resume", RUN, "--quiet", "--max-total-idea-evals=5", ALL[1], ALL[2]];
+    let spent = ["resume", SITE_RUN_ID, "--quiet", "--max-total-idea-evals=5", ALL[1], ALL[2]];
     let _ = site.call(&spent).exits(0).says([
         "`--rerun-evals`: nothing to do again: the budget of evals is used up",
         "`--force-regenerate-ideas`: nothing to do again: every idea of depth 0 has begun, or the budget",
@@ -142,7 +144,7 @@ fn a_wish_without_room_says_so() {
 /// of kills.
 fn killed(after: Duration, flags: &[&str]) -> (Site, u32) {
     let site = Site::new(BINARY);
-    let start = [&["run", "--dry-run", "--run-id", RUN], flags].concat();
+    let start = [&["run", "--dry-run", "--run-id", SITE_RUN_ID], flags].concat();
     let mut kills = 0;
     while site.call_and_kill(&start, after + after * kills / 4).code != Some(0) {
         kills += 1;

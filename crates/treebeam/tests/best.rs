@@ -4,7 +4,7 @@
 #![cfg(test)]
 
 use serde_json::Value;
-use treebeam_testkit::program::{RUN, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Site};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 /// The tuner changes `model.py`; a sweep of two configurations measures nothing, and always the
@@ -27,7 +27,7 @@ fn document(site: &Site) -> Value {
 /// Asserts that the best node is the root, and that no diff or branch of it is suggested.
 #[track_caller]
 fn is_the_root(site: &Site, phase: &str) {
-    let shown = site.call(&["best", RUN]).exits(0).stdout;
+    let shown = site.call(&["best", SITE_RUN_ID]).exits(0).stdout;
     assert!(shown.contains(phase) && shown.contains("the root: no node ranks above it"), "{shown}");
     assert!(!shown.contains("treebeam diff") && !shown.contains("git branch"), "{shown}");
     let document = document(site);
@@ -41,7 +41,7 @@ fn a_root_that_was_never_measured() {
     let site = site(
         "sweep_command = ['python3', '-c', 'exit(1)']\nagents.ideas.provider = 'tuner'\nagents.coder.provider = 'tuner'\n",
     );
-    let _ = site.call(&["run", "--run-id", RUN]).exits(4);
+    let _ = site.call(&["run", "--run-id", SITE_RUN_ID]).exits(4);
     is_the_root(&site, "measuring the root's baseline");
     assert_eq!(document(&site)["path"][0]["results"], Value::Null);
 }
@@ -50,7 +50,9 @@ fn a_root_that_was_never_measured() {
 fn a_run_in_which_everything_failed() {
     let fails = "test_command = ['python3', '-B', '-c', 'import model; assert model.x == 1']\n";
     let site = site(&format!("{fails}{TUNED}"));
-    let _ = site.call(&["run", "--run-id", RUN, "--ideas-per-node=2", "--max-depth=1"]).exits(1);
+    let _ = site
+        .call(&["run", "--run-id", SITE_RUN_ID, "--ideas-per-node=2", "--max-depth=1"])
+        .exits(1);
     is_the_root(&site, "stopped");
     let shown = site.call(&["best"]).exits(0).stdout;
     assert!(shown.contains("evals       1: 1 failed"), "{shown}");
@@ -83,7 +85,7 @@ fn a_path_of_several() {
     let _ = site.call(&words).exits(0);
     let log = site.repo.git(["log", "--reverse", "--format=%s", "main..exported"]).expect("a log");
     assert_eq!(log.lines().collect::<Vec<_>>(), titles, "one commit for each idea");
-    let _ = site.call(&["clean", RUN, "--worktrees", "--yes"]).exits(0);
+    let _ = site.call(&["clean", SITE_RUN_ID, "--worktrees", "--yes"]).exits(0);
     assert!(site.call(&["best"]).exits(0).stdout.contains("(removed)"));
     assert_eq!(crate::document(&site)["path"][1]["worktree_path"], Value::Null);
 }

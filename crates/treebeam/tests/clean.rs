@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
-use treebeam_testkit::program::{RUN, Said, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Said, Site};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 const SMALL: [&str; 3] = ["--ideas-per-node=4", "--max-depth=2", "--quiet"];
@@ -68,9 +68,11 @@ fn worktrees_go_on_request_and_the_run_goes_on() {
     let (before, refs) = (site.names("wt"), site.refs());
     assert!(before.len() > 1 && !site.names("cand").is_empty());
 
-    let said = clean(&site, &[RUN, "--worktrees"]).exits(2);
+    let said = clean(&site, &[SITE_RUN_ID, "--worktrees"]).exits(2);
     let _ = said.says(["to remove: run t: worktree `wt/0000`", "nothing was removed", "`--yes`"]);
-    let _ = clean(&site, &[RUN, "--worktrees", "--dry-run"]).exits(0).says(["to remove in all: "]);
+    let _ = clean(&site, &[SITE_RUN_ID, "--worktrees", "--dry-run"])
+        .exits(0)
+        .says(["to remove in all: "]);
     assert_eq!(site.names("wt"), before, "nothing is removed without a yes");
 
     let said = clean(&site, &["--worktrees", "--yes", "--discard-changes", "--json"]).exits(0);
@@ -79,7 +81,7 @@ fn worktrees_go_on_request_and_the_run_goes_on() {
     assert_eq!(worktrees(&site), 0, "git knows none of them");
     assert_eq!(site.refs(), refs, "refs stay");
     site.must_be_sound();
-    let shown = site.call(&["show", RUN, "n0001"]).exits(0).stdout;
+    let shown = site.call(&["show", SITE_RUN_ID, "n0001"]).exits(0).stdout;
     assert!(shown.contains("wt/0001 (removed)"), "{shown}");
     let (manifest, events) = (site.manifest(), site.events());
     assert_eq!(manifest["history"]["seq"], events.len(), "the manifest is complete");
@@ -87,7 +89,8 @@ fn worktrees_go_on_request_and_the_run_goes_on() {
     let asked = events.iter().position(|event| event["type"] == "removal_asked");
     assert!(asked.is_some_and(|asked| events[asked + 1]["type"] == "discarded"));
 
-    let _ = clean(&site, &[RUN, "--worktrees"]).exits(0).says(["there is nothing to remove"]);
+    let _ =
+        clean(&site, &[SITE_RUN_ID, "--worktrees"]).exits(0).says(["there is nothing to remove"]);
     site.resume(&["--max-depth=3", "--quiet"]);
     assert!(site.manifest()["state"]["completed_depths"].as_array().map(Vec::len) > Some(2));
 }
@@ -97,7 +100,7 @@ fn a_run_without_worktrees_ends_as_any_other() {
     let (whole, site) = (Site::new(BINARY), over(&[]));
     whole.run(&SMALL);
     whole.resume(&["--max-depth=3", "--quiet"]);
-    let _ = clean(&site, &[RUN, "--worktrees", "--yes"]).exits(0);
+    let _ = clean(&site, &[SITE_RUN_ID, "--worktrees", "--yes"]).exits(0);
     site.resume(&["--max-depth=3", "--quiet"]);
     for report in ["TREE_SUMMARY.md", "TREE_GRAPH.md", "results.tsv"] {
         assert_eq!(whole.text(report), site.text(report));
@@ -115,7 +118,7 @@ fn what_a_user_did_in_a_worktree_stays() {
     let commit = ["commit", "--quiet", "--allow-empty", "--message", "mine"];
     site.repo.git_in(&committed, &commit).expect("a commit");
     let before = site.events().len();
-    let said = clean(&site, &[RUN, "--worktrees", "--yes"]).exits(1);
+    let said = clean(&site, &[SITE_RUN_ID, "--worktrees", "--yes"]).exits(1);
     let _ = said.says([
         "not removed: run t: worktree `wt/0000`",
         "it has changes that are not committed: `model.py` (`--discard-changes` removes it)",
@@ -124,16 +127,16 @@ fn what_a_user_did_in_a_worktree_stays() {
     ]);
     assert!(changed.exists() && new.exists() && committed.exists());
     assert_eq!(site.events().len(), before, "nothing was asked for");
-    let _ = clean(&site, &[RUN, "--delete", "--yes"])
+    let _ = clean(&site, &[SITE_RUN_ID, "--delete", "--yes"])
         .exits(1)
         .says(["work in its worktrees or on its branches"]);
     site.must_be_sound();
     // A worktree that is the current folder of the caller is kept, whatever the flags are.
     let top = site.repo.path().display().to_string();
-    let there = ["-C", &top, "clean", RUN, "--worktrees", "--yes", "--discard-changes"];
+    let there = ["-C", &top, "clean", SITE_RUN_ID, "--worktrees", "--yes", "--discard-changes"];
     let _ = site.call_in(&new, &there).exits(1).says(["`wt/0001`", "you are in it"]);
     assert!(!changed.exists() && new.exists() && !committed.exists());
-    let _ = clean(&site, &[RUN, "--worktrees", "--yes", "--discard-changes"]).exits(0);
+    let _ = clean(&site, &[SITE_RUN_ID, "--worktrees", "--yes", "--discard-changes"]).exits(0);
     assert!(!new.exists());
 }
 
@@ -146,11 +149,11 @@ fn a_branch_that_a_user_has_gone_on_with_stays() {
     let mine = site.repo.git(["rev-parse", "HEAD"]).expect("a commit");
     site.repo.git(["switch", "--quiet", before.trim()]).expect("the branch of before");
     let kept = ["not removed: run t: ref `tree/t/n0001`", "it has commits that are not the run's"];
-    let _ = clean(&site, &[RUN, "--refs", "--yes"]).exits(1).says(kept);
-    let _ = clean(&site, &[RUN, "--delete", "--yes"]).exits(1).says(kept);
+    let _ = clean(&site, &[SITE_RUN_ID, "--refs", "--yes"]).exits(1).says(kept);
+    let _ = clean(&site, &[SITE_RUN_ID, "--delete", "--yes"]).exits(1).says(kept);
     assert_eq!(site.repo.git(["rev-parse", "tree/t/n0001"]).expect("the branch"), mine);
     assert!(!site.refs().contains("/n0000"), "the others are gone");
-    let _ = clean(&site, &[RUN, "--refs", "--yes", "--discard-changes"]).exits(0);
+    let _ = clean(&site, &[SITE_RUN_ID, "--refs", "--yes", "--discard-changes"]).exits(0);
     assert!(!site.refs().contains("/n0001"));
 }
 
@@ -159,14 +162,14 @@ fn refs_go_on_request_when_the_run_is_over() {
     let site = over(&["--keep-rejected-worktrees"]);
     site.repo.git(["branch", "tree/t/mine"]).expect("a branch");
     site.repo.git(["branch", "tree/other"]).expect("a branch");
-    let said = clean(&site, &[RUN, "--refs", "--yes"]).exits(0);
+    let said = clean(&site, &[SITE_RUN_ID, "--refs", "--yes"]).exits(0);
     let _ = said.says(["removed: run t: ref `tree/t/n0000`", "`git gc` may remove"]);
     let left = site.refs();
     assert!(!left.contains("/n0") && !left.contains("/e0"), "{left}");
     assert!(left.contains("tree/t/mine") && left.contains("tree/other"), "{left}");
     assert!(site.path("wt/0001").is_dir(), "worktrees stay");
     site.must_be_sound();
-    let _ = site.call(&["show", RUN, "n0001"]).exits(0);
+    let _ = site.call(&["show", SITE_RUN_ID, "n0001"]).exits(0);
 
     let open = over(&[]);
     let cut: String = open.text("journal.jsonl").split_inclusive('\n').take(13).collect();
@@ -175,7 +178,8 @@ fn refs_go_on_request_when_the_run_is_over() {
     }
     fs::write(open.path("journal.jsonl"), cut).expect("half a journal");
     let refs = open.refs();
-    let _ = clean(&open, &[RUN, "--refs", "--yes"]).exits(2).says(["is not over", "--delete"]);
+    let _ =
+        clean(&open, &[SITE_RUN_ID, "--refs", "--yes"]).exits(2).says(["is not over", "--delete"]);
     assert_eq!(open.refs(), refs);
     let _ = clean(&site, &["--refs", "--yes"]).exits(2);
 }
@@ -183,12 +187,12 @@ fn refs_go_on_request_when_the_run_is_over() {
 #[test]
 fn a_whole_run_goes() {
     let site = over(&["--keep-rejected-worktrees"]);
-    let _ = clean(&site, &[RUN, "--delete"]).exits(2).says(["to remove: run t: directory"]);
+    let _ = clean(&site, &[SITE_RUN_ID, "--delete"]).exits(2).says(["to remove: run t: directory"]);
     assert!(site.path("journal.jsonl").exists());
-    let said = clean(&site, &[RUN, "--delete", "--yes", "--json"]).exits(0);
+    let said = clean(&site, &[SITE_RUN_ID, "--delete", "--yes", "--json"]).exits(0);
     assert!(items(&said).iter().all(|(.., outcome)| outcome == "removed"), "{said:?}");
     nothing_is_left(&site);
-    let _ = clean(&site, &[RUN, "--delete", "--yes"]).exits(2).says(["is no run"]);
+    let _ = clean(&site, &[SITE_RUN_ID, "--delete", "--yes"]).exits(2).says(["is no run"]);
     let _ = clean(&site, &["--delete", "--yes"]).exits(2);
     site.run(&SMALL);
     // By its path, and damaged.
@@ -211,7 +215,7 @@ fn of_an_archived_run_or_a_copy_only_the_directory_goes() {
             fs::copy(site.path(name), to.join(name)).expect("a copy");
         }
     };
-    let archived = site.repo.beside("archive").join(RUN);
+    let archived = site.repo.beside("archive").join(SITE_RUN_ID);
     copy(&archived);
     let path = archived.display().to_string();
     let _ = clean(&site, &[&path, "--worktrees", "--yes"]).exits(2).says(["in no repository"]);
@@ -221,7 +225,7 @@ fn of_an_archived_run_or_a_copy_only_the_directory_goes() {
     copy(&beside);
     let _ = clean(&site, &["copy"]).exits(2).says(["holds the run `t`"]);
     let _ = clean(&site, &["copy", "--delete", "--yes"]).exits(0);
-    assert_eq!((site.refs(), entries(&runs(&site))), (refs, vec![RUN.to_owned()]));
+    assert_eq!((site.refs(), entries(&runs(&site))), (refs, vec![SITE_RUN_ID.to_owned()]));
     site.must_be_sound();
 }
 
@@ -315,7 +319,7 @@ fn the_worktrees_of_a_repository_that_was_moved_are_known() {
     assert_eq!(known(), before);
 
     fs::write(runs.join("t/wt/0001/model.py"), "x = 7\n").expect("a change");
-    let said = site.call_in(&there, &["clean", RUN, "--worktrees", "--yes"]).exits(1);
+    let said = site.call_in(&there, &["clean", SITE_RUN_ID, "--worktrees", "--yes"]).exits(1);
     let said = said.says([
         "not removed: run t: worktree `wt/0001`",
         "it has changes that are not committed: `model.py` (`--discard-changes` removes it)",
@@ -324,7 +328,7 @@ fn the_worktrees_of_a_repository_that_was_moved_are_known() {
     assert!(!said.stderr.contains(&lies), "what goes is not kept: {}", said.stderr);
     assert_eq!(entries(&runs.join("t/wt")), ["0001"]);
     assert_eq!(known(), 2);
-    let discard = ["clean", RUN, "--worktrees", "--yes", "--discard-changes"];
+    let discard = ["clean", SITE_RUN_ID, "--worktrees", "--yes", "--discard-changes"];
     let _ = site.call_in(&there, &discard).exits(0);
     assert_eq!(known(), 1);
 }
@@ -332,7 +336,7 @@ fn the_worktrees_of_a_repository_that_was_moved_are_known() {
 #[test]
 fn a_whole_run_goes_from_a_repository_that_was_moved() {
     let (site, there) = moved();
-    let _ = site.call_in(&there, &["clean", RUN, "--delete", "--yes"]).exits(0);
+    let _ = site.call_in(&there, &["clean", SITE_RUN_ID, "--delete", "--yes"]).exits(0);
     let list = site.repo.git_in(&there, &["worktree", "list"]).expect("a list");
     assert_eq!(list.lines().count(), 1, "{list}");
     let _ = site.call_in(&there, &["clean"]).exits(0).says(["there is nothing to remove"]);
@@ -406,13 +410,14 @@ mod killed {
     #[test]
     fn a_clean_that_was_killed_is_finished_by_the_next() {
         let site = over(&["--keep-rejected-worktrees"]);
-        StuckGit::new(&site).kill_in(&site, &["clean", RUN, "--delete", "--yes"]);
+        StuckGit::new(&site).kill_in(&site, &["clean", SITE_RUN_ID, "--delete", "--yes"]);
         assert_eq!(entries(&runs(&site)), [".gone-t"], "it is no run any more");
         assert!(site.refs().contains("tree/t/"), "and not all of it is gone");
         let _ = site.call(&["list"]).exits(0);
         let _ = site.call(&["status"]).exits(2);
         let _ = site.call(&["doctor"]).exits(0);
-        let _ = site.call(&["run", "--dry-run", "--run-id", RUN]).exits(2).says(["in the way"]);
+        let _ =
+            site.call(&["run", "--dry-run", "--run-id", SITE_RUN_ID]).exits(2).says(["in the way"]);
         let _ = clean(&site, &[]).exits(0).says(["removed: run t: ref"]);
         nothing_is_left(&site);
     }
@@ -420,12 +425,12 @@ mod killed {
     #[test]
     fn a_run_whose_refs_were_to_go_is_sound_all_the_way() {
         let site = over(&[]);
-        StuckGit::new(&site).kill_in(&site, &["clean", RUN, "--refs", "--yes"]);
+        StuckGit::new(&site).kill_in(&site, &["clean", SITE_RUN_ID, "--refs", "--yes"]);
         let asked = site.events().last().map(|event| event["type"].clone());
         assert_eq!(asked, Some("removal_asked".into()), "a ref is gone and not recorded yet");
         assert!(!site.refs().contains("tree/t/n0000"));
         site.must_be_sound();
-        let _ = clean(&site, &[RUN]).exits(0).says(["removed: run t: ref `tree/t/n0000`"]);
+        let _ = clean(&site, &[SITE_RUN_ID]).exits(0).says(["removed: run t: ref `tree/t/n0000`"]);
         assert!(!site.refs().contains("tree/t/"), "{}", site.refs());
         site.must_be_sound();
     }
@@ -434,12 +439,12 @@ mod killed {
     fn a_branch_that_is_checked_out_keeps_the_rest_from_nothing() {
         let site = over(&[]);
         site.repo.git(["switch", "--quiet", "tree/t/n0001"]).expect("to switch");
-        let said = clean(&site, &[RUN, "--delete", "--yes"]).exits(1);
+        let said = clean(&site, &[SITE_RUN_ID, "--delete", "--yes"]).exits(1);
         let _ = said.says(["not removed: run t: ref `tree/t/n0001`", "is checked out"]);
         assert_eq!(entries(&runs(&site)), [".gone-t"]);
         assert!(entries(&runs(&site).join(".gone-t")).is_empty(), "only the name is left");
         site.repo.git(["switch", "--quiet", "main"]).expect("to switch");
-        let _ = clean(&site, &[RUN]).exits(0);
+        let _ = clean(&site, &[SITE_RUN_ID]).exits(0);
         nothing_is_left(&site);
     }
 
@@ -450,7 +455,7 @@ mod killed {
         fs::create_dir(runs(&site).join(".gone-t")).expect("a folder");
         let refs = site.refs();
         let _ = clean(&site, &[]).exits(0);
-        assert_eq!((site.refs(), entries(&runs(&site))), (refs, vec![RUN.to_owned()]));
+        assert_eq!((site.refs(), entries(&runs(&site))), (refs, vec![SITE_RUN_ID.to_owned()]));
         site.must_be_sound();
     }
 
@@ -462,14 +467,15 @@ mod killed {
         fs::remove_dir_all(site.path("wt/0001")).expect("to remove");
         symlink(&outside, site.path("wt/0001")).expect("a link");
         symlink(&outside, site.path("artifacts/link")).expect("a link");
-        let _ = clean(&site, &[RUN, "--worktrees", "--yes"]).exits(1).says(["wt/0001"]);
-        let _ = clean(&site, &[RUN, "--delete", "--yes", "--discard-changes"]).exits(0);
+        let _ = clean(&site, &[SITE_RUN_ID, "--worktrees", "--yes"]).exits(1).says(["wt/0001"]);
+        let _ = clean(&site, &[SITE_RUN_ID, "--delete", "--yes", "--discard-changes"]).exits(0);
         assert!(outside.join("inside").exists());
         nothing_is_left(&site);
     }
 
     fn running(site: &Site) -> Call {
-        let words = ["run", "--dry-run", "--run-id", RUN, "--ideas-per-node=7", "--max-depth=5"];
+        let words =
+            ["run", "--dry-run", "--run-id", SITE_RUN_ID, "--ideas-per-node=7", "--max-depth=5"];
         let call = site.begin(&words);
         let begun = Instant::now();
         while !site.path("run.lock.json").exists() {
@@ -485,7 +491,7 @@ mod killed {
         let site = Site::new(BINARY);
         let call = running(&site);
         for flags in [&[][..], &["--worktrees", "--yes"], &["--delete", "--yes", "--force"]] {
-            let said = clean(&site, &[&[RUN], flags].concat()).exits(3);
+            let said = clean(&site, &[&[SITE_RUN_ID], flags].concat()).exits(3);
             let _ = said.says(["is locked by", &call.pid().to_string()]);
         }
         let said = clean(&site, &["--worktrees", "--yes"]).exits(0);
@@ -498,7 +504,7 @@ mod killed {
     /// On a terminal it asks, and a no removes nothing.
     #[test]
     fn somebody_at_a_terminal_is_asked() {
-        let site = Site::of(over(&[]).repo, "python3");
+        let site = Site::from_repo(over(&[]).repo, "python3");
         let ask = "import os, pty, sys\n\
             answer = sys.argv[1].encode()\n\
             pid, terminal = pty.fork()\n\
@@ -511,7 +517,7 @@ mod killed {
             sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))\n";
         for (answer, code) in [("n", 2), ("", 2), ("y", 0)] {
             assert!(site.path("wt/0000").exists());
-            let words = ["-c", ask, answer, BINARY, "clean", RUN, "--worktrees"];
+            let words = ["-c", ask, answer, BINARY, "clean", SITE_RUN_ID, "--worktrees"];
             let _ = site.call(&words).exits(code);
         }
         assert!(site.names("wt").is_empty());

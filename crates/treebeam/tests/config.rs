@@ -2,7 +2,7 @@
 
 #![cfg(test)]
 
-use treebeam_testkit::program::{RUN, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Site};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 const CONFIG: &str = "[score]\nid_column = \"seed\"\nstatus_column = \"state\"\nprimary = \"loss:lower\"\n\
@@ -34,7 +34,7 @@ fn a_run_takes_its_metrics_and_gate_from_the_file() {
         assert!(results.contains(word), "no {word:?} in:\n{results}");
     }
     assert!(results.contains("malformed: lacks columns of the root: loss"), "{results}");
-    let best = site.call(&["status", RUN, "--json"]).json_lines()[0]["best"].clone();
+    let best = site.call(&["status", SITE_RUN_ID, "--json"]).json_lines()[0]["best"].clone();
     assert_ne!(best, "n0000");
 }
 
@@ -45,7 +45,8 @@ fn what_a_run_means_cannot_be_changed_by_the_file() {
     site.resume(&[]);
     let refused = |config: &str, said: &str| {
         site.repo.write("treebeam.toml", config).expect("a file");
-        for call in [vec!["resume", RUN], vec!["run", "--dry-run", "--run-id", RUN]] {
+        for call in [vec!["resume", SITE_RUN_ID], vec!["run", "--dry-run", "--run-id", SITE_RUN_ID]]
+        {
             let _ = site
                 .call(&call)
                 .exits(2)
@@ -77,7 +78,7 @@ fn what_a_run_means_cannot_be_changed_by_the_file() {
     std::fs::write(&other, r#"{"score": {"id_column": "id"}}"#).expect("a file");
     let other = other.display().to_string();
     let _ = site
-        .call(&["resume", RUN, "--config", &other])
+        .call(&["resume", SITE_RUN_ID, "--config", &other])
         .exits(2)
         .says(["`score.id_column`: id would"]);
     std::fs::remove_file(site.repo.path().join("treebeam.toml")).expect("to remove a file");
@@ -87,7 +88,7 @@ fn what_a_run_means_cannot_be_changed_by_the_file() {
 #[test]
 fn a_wrong_file_starts_nothing() {
     let site = site("[score]\nprimry = \"loss\"\n");
-    let said = site.call(&["run", "--dry-run", "--run-id", RUN]).exits(2);
+    let said = site.call(&["run", "--dry-run", "--run-id", SITE_RUN_ID]).exits(2);
     let _ = said.says([
         "`treebeam.toml`, line 2: `score.primry`: there is no such key; nearest: `primary`",
     ]);

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 use std::time::Duration;
-use treebeam_testkit::program::{RUN, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Site};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 const FLAGS: [&str; 5] =
@@ -40,7 +40,7 @@ fn killed_at_any_moment_it_ends_the_same() {
     let whole = controlled(&[]);
     for millis in [200, 500, 1000] {
         let site = Site::new(BINARY);
-        let call = [&["run", "--dry-run", "--run-id", RUN][..], &FLAGS].concat();
+        let call = [&["run", "--dry-run", "--run-id", SITE_RUN_ID][..], &FLAGS].concat();
         let _ = site.call_and_kill(&call, Duration::from_millis(millis));
         // The kill may come before or after the run's start: both lead to the same end.
         let _ = site.call(&call).exits(0);
@@ -52,7 +52,7 @@ fn killed_at_any_moment_it_ends_the_same() {
 #[test]
 fn it_is_told_at_the_end_and_is_no_part_of_the_tree() {
     let site = Site::new(BINARY);
-    let call = [&["run", "--dry-run", "--run-id", RUN][..], &FLAGS].concat();
+    let call = [&["run", "--dry-run", "--run-id", SITE_RUN_ID][..], &FLAGS].concat();
     let said = site.call(&call).exits(0);
     assert!(said.stderr.contains("evals each, "), "{}", said.stderr);
     let evals = control_evals(&site);
@@ -61,28 +61,28 @@ fn it_is_told_at_the_end_and_is_no_part_of_the_tree() {
         assert_eq!(eval["parent_node_id"], "0000");
         assert!(eval["decision"].is_null() || eval["status"] == "failed", "{eval}");
         assert!(eval["idea_id"].as_str().expect("an id").starts_with("control/"));
-        let shown = site.call(&["show", RUN, &format!("e{id}")]).exits(0).stdout;
+        let shown = site.call(&["show", SITE_RUN_ID, &format!("e{id}")]).exits(0).stdout;
         assert!(shown.contains("control: tried on the root for comparison"), "{shown}");
     }
     let results = site.text("results.tsv");
     assert_eq!(results.lines().filter(|line| line.ends_with("\tcontrol")).count(), evals.len());
     let summary = site.text("TREE_SUMMARY.md");
     assert!(summary.contains("## Tree or root alone") && summary.contains("best-of-n=0.4"));
-    let log = site.call(&["log", RUN]).exits(0).stdout;
+    let log = site.call(&["log", SITE_RUN_ID]).exits(0).stdout;
     assert!(log.contains("asked for ideas to try on the root for comparison"), "{log}");
-    let best = &site.call(&["best", RUN, "--json"]).exits(0).json_lines()[0];
+    let best = &site.call(&["best", SITE_RUN_ID, "--json"]).exits(0).json_lines()[0];
     assert_eq!(best["control"]["control_evals"], 5, "{best}");
     assert_eq!(best["control"]["shared_evals"], 4, "{best}");
     let each = |side: &str| best["control"]["same_spend"][side]["evals"].clone();
     assert_eq!((each("tree"), each("root_alone")), (8.into(), 8.into()), "{best}");
-    let in_words = site.call(&["best", RUN]).exits(0).stdout;
+    let in_words = site.call(&["best", SITE_RUN_ID]).exits(0).stdout;
     assert!(in_words.contains("with 8 evals each, "), "{in_words}");
     // A branch of the best path has the tree's ideas alone.
-    let exported = site.call(&["export", RUN, "--branch=best", "--json"]).exits(0).stdout;
+    let exported = site.call(&["export", SITE_RUN_ID, "--branch=best", "--json"]).exits(0).stdout;
     for (id, _) in &evals {
         assert!(!exported.contains(&format!("\"e{id}\"")), "{exported}");
     }
-    let end = site.call(&["resume", RUN, "--json"]).exits(0).json_lines();
+    let end = site.call(&["resume", SITE_RUN_ID, "--json"]).exits(0).json_lines();
     assert_eq!(end.last().expect("an end")["control"], best["control"]);
 }
 
@@ -93,12 +93,12 @@ fn a_run_without_time_goes_on_with_both() {
     let (whole, late) = (controlled(&[]), controlled(&["--deadline=1ms"]));
     late.must_be_sound();
     assert_eq!(late.manifest()["evaluations"], serde_json::json!({}), "nothing begins");
-    let said = late.call(&["best", RUN]).exits(0).stdout;
+    let said = late.call(&["best", SITE_RUN_ID]).exits(0).stdout;
     assert!(
         said.contains("control     nothing to compare between the tree and the root alone"),
         "{said}"
     );
-    let _ = late.call(&["resume", RUN, "--quiet", "--deadline=none"]).exits(0);
+    let _ = late.call(&["resume", SITE_RUN_ID, "--quiet", "--deadline=none"]).exits(0);
     late.must_be_sound();
     late.must_equal(&whole);
     assert_eq!(control_evals(&late).len(), 5);
@@ -108,10 +108,11 @@ fn a_run_without_time_goes_on_with_both() {
 fn what_the_run_began_with_stays() {
     let site = controlled(&[]);
     for other in ["--control=best-of-n=0.5", "--control=none"] {
-        let said = site.call(&["resume", RUN, other]).exits(2);
+        let said = site.call(&["resume", SITE_RUN_ID, other]).exits(2);
         assert!(said.stderr.contains("would change what the results of this run mean"), "{said:?}");
     }
-    let _ = site.call(&["resume", RUN, "--control=best-of-n=0.4", "--max-depth=3"]).exits(0);
+    let _ =
+        site.call(&["resume", SITE_RUN_ID, "--control=best-of-n=0.4", "--max-depth=3"]).exits(0);
     site.must_be_sound();
     assert_eq!(control_evals(&site).len(), 8, "it goes on with the tree");
     let odd = site.call(&["run", "--dry-run", "--control=best-of-n=2"]).exits(2);

@@ -4,7 +4,7 @@
 #![cfg(test)]
 
 use serde_json::{Value, json};
-use treebeam_testkit::program::{RUN, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Site};
 use treebeam_testkit::server::closed_port;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
@@ -144,8 +144,8 @@ fn what_is_reserved_for_calls_without_an_answer_is_shown() {
     let config = format!("{sweep}\nmax_cost_usd = 1\n[score]\nprimary = 'gain'\n{agents}");
     site.repo.write("treebeam.toml", &config).expect("a file");
     site.repo.write(".env", "SOME_KEY=abc\n").expect("a file");
-    let _ = site.call(&["run", "--run-id", RUN, "--max-cost-usd=0.000001"]);
-    let status = || site.call(&["status", RUN]).exits(0).stdout;
+    let _ = site.call(&["run", "--run-id", SITE_RUN_ID, "--max-cost-usd=0.000001"]);
+    let status = || site.call(&["status", SITE_RUN_ID]).exits(0).stdout;
     assert!(!status().contains("reserved"), "{}", status());
     let lost = r#"{"amount":{"cost":999000000000,"tokens":7}}"#;
     let calls = site.path("node_ideas/0000/calls");
@@ -153,9 +153,9 @@ fn what_is_reserved_for_calls_without_an_answer_is_shown() {
     std::fs::write(calls.join("ideas.lost-1"), lost).expect("a file");
     let words = "$0.999000 for calls that brought no answer";
     assert!(status().contains(&format!("reserved    {words}")), "{}", status());
-    let said = site.call(&["resume", RUN, "--max-cost-usd=1"]);
+    let said = site.call(&["resume", SITE_RUN_ID, "--max-cost-usd=1"]);
     let _ = said.says(["stopped: max_cost_reached", &format!("reserved: {words}")]);
-    let status = site.call(&["status", RUN, "--json"]).exits(0).json_lines().remove(0);
+    let status = site.call(&["status", SITE_RUN_ID, "--json"]).exits(0).json_lines().remove(0);
     assert_eq!(status["unanswered"], json!({ "cost_usd": 0.999, "tokens": 7 }));
 }
 

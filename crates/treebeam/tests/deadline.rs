@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::time::{Duration, Instant};
 use treebeam_testkit::hostile;
-use treebeam_testkit::program::{RUN, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Site};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 const PAST: &str = "2026-01-01T00:00:00Z";
@@ -87,10 +87,10 @@ fn a_run_whose_time_is_over_before_it_begins_is_refused() {
     fs::write(&idea, "Try it\n").expect("an idea");
     let idea = idea.display().to_string();
     for words in [
-        &["run", "--run-id", RUN, "--quiet"][..],
-        &["run", "--run-id", RUN, "--quiet", "--dry-run"],
-        &["eval", "--run-id", RUN, "--quiet", "--idea", &idea],
-        &["baseline", "--run-id", RUN, "--quiet"],
+        &["run", "--run-id", SITE_RUN_ID, "--quiet"][..],
+        &["run", "--run-id", SITE_RUN_ID, "--quiet", "--dry-run"],
+        &["eval", "--run-id", SITE_RUN_ID, "--quiet", "--idea", &idea],
+        &["baseline", "--run-id", SITE_RUN_ID, "--quiet"],
     ] {
         let said = site.call(words).exits(2);
         let _ = said.says(["the time of the run is over before it begins", PAST, "hint: "]);
@@ -104,14 +104,17 @@ fn a_root_that_was_not_measured_in_time_is_measured_with_more_time() {
     let site = site("");
     fs::write(site.repo.beside("go"), "").expect("a file");
     let told = ["stopped: deadline_reached", "--deadline=none` goes on from here"];
-    let _ = site.call(&["run", "--run-id", RUN, "--quiet", "--deadline=1ms"]).exits(0).says(told);
+    let _ = site
+        .call(&["run", "--run-id", SITE_RUN_ID, "--quiet", "--deadline=1ms"])
+        .exits(0)
+        .says(told);
     assert_eq!(marks(&site, "swept"), 0, "nothing begins");
     site.must_be_sound();
-    let _ = site.call(&["resume", RUN, "--quiet"]).exits(0).says(told);
-    let _ = site.call(&["status", RUN]).exits(0);
-    let _ = site.call(&["clean", RUN, "--worktrees", "--yes"]).exits(0);
+    let _ = site.call(&["resume", SITE_RUN_ID, "--quiet"]).exits(0).says(told);
+    let _ = site.call(&["status", SITE_RUN_ID]).exits(0);
+    let _ = site.call(&["clean", SITE_RUN_ID, "--worktrees", "--yes"]).exits(0);
     assert_eq!(marks(&site, "swept"), 0, "nothing begins");
-    let _ = site.call(&["resume", RUN, "--quiet", "--deadline=none"]).exits(0);
+    let _ = site.call(&["resume", SITE_RUN_ID, "--quiet", "--deadline=none"]).exits(0);
     site.must_be_sound();
     assert_eq!((marks(&site, "swept"), evals(&site).len()), (2, 1), "the root and the idea");
     assert_eq!(site.manifest()["state"]["stop_reason"], "max_depth_reached");
@@ -121,7 +124,7 @@ fn a_root_that_was_not_measured_in_time_is_measured_with_more_time() {
 fn an_agent_at_work_is_not_waited_for_and_its_eval_has_not_failed() {
     let site = site("");
     let begun = Instant::now();
-    let call = site.begin(&["run", "--run-id", RUN, "--quiet", "--deadline=10s"]);
+    let call = site.begin(&["run", "--run-id", SITE_RUN_ID, "--quiet", "--deadline=10s"]);
     let _ = call.end(PATIENCE).exits(0).says(["stopped: deadline_reached"]);
     assert!(begun.elapsed() >= Duration::from_secs(10));
     assert_eq!(marks(&site, "asked"), 1, "it was at work");
@@ -135,7 +138,7 @@ fn an_agent_at_work_is_not_waited_for_and_its_eval_has_not_failed() {
     );
     site.must_be_sound();
     fs::write(site.repo.beside("go"), "").expect("a file");
-    let resume = ["resume", RUN, "--quiet", "--deadline=none", "--max-depth=2"];
+    let resume = ["resume", SITE_RUN_ID, "--quiet", "--deadline=none", "--max-depth=2"];
     let _ = site.call(&resume).exits(0);
     site.must_be_sound();
     assert_eq!(evals(&site).len(), 2);

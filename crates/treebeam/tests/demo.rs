@@ -23,7 +23,7 @@ const EVENTS: usize = 150;
 
 /// A folder that is in no repository.
 fn site() -> Site {
-    Site::of(TempRepo::folder("desk").expect("a folder"), BINARY)
+    Site::from_repo(TempRepo::folder("desk").expect("a folder"), BINARY)
 }
 
 fn demo(site: &Site, arguments: &[&str]) -> Said {

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use treebeam_testkit::apart::{is_campaign, remark};
 use treebeam_testkit::fault::{Fault, Operation};
-use treebeam_testkit::program::{RUN, Said, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Said, Site};
 use treebeam_testkit::repo::{TempRepo, script};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
@@ -20,7 +20,7 @@ const RUN_WORDS: [&str; 10] = [
     "run",
     "--dry-run",
     "--run-id",
-    RUN,
+    SITE_RUN_ID,
     "--ideas-per-node=2",
     "--max-depth=1",
     "--beam-width=1",
@@ -144,7 +144,7 @@ fn check_said(said: &Said, words: &str, what: &str) {
 /// done now.
 #[track_caller]
 fn check_left(site: &Site, what: &str) {
-    let _ = site.call(&["clean", RUN]).exits(0);
+    let _ = site.call(&["clean", SITE_RUN_ID]).exits(0);
     let list = site.repo.git(["worktree", "list", "--porcelain"]).expect("worktrees");
     assert!(!list.contains("prunable"), "{what}\n{list}");
     assert_eq!(list.matches("worktree ").count(), site.names("wt").len() + 1, "{what}\n{list}");
@@ -191,14 +191,14 @@ fn a_fault_at_any_operation_is_told_and_the_run_goes_on_without_it() {
 fn a_fault_while_reading_is_told() {
     let site = whole();
     let commands: [&[&str]; 8] = [
-        &["status", RUN],
+        &["status", SITE_RUN_ID],
         &["list"],
-        &["show", RUN, "e0001"],
-        &["log", RUN],
-        &["diff", RUN, "e0001"],
-        &["validate", RUN],
-        &["report", RUN],
-        &["resume", RUN],
+        &["show", SITE_RUN_ID, "e0001"],
+        &["log", SITE_RUN_ID],
+        &["diff", SITE_RUN_ID, "e0001"],
+        &["validate", SITE_RUN_ID],
+        &["report", SITE_RUN_ID],
+        &["resume", SITE_RUN_ID],
     ];
     let mut failed = 0;
     for command in commands {
@@ -251,7 +251,9 @@ fn too_few_files_may_be_open() {
 #[test]
 fn a_full_standard_output_is_told() {
     let site = whole();
-    for words in [&["status", RUN][..], &["list"], &["--json", "log", RUN], &["schema"]] {
+    for words in
+        [&["status", SITE_RUN_ID][..], &["list"], &["--json", "log", SITE_RUN_ID], &["schema"]]
+    {
         let full = fs::File::options().write(true).open("/dev/full").expect("a full device");
         let said = site.call_into(full, words).exits(1);
         let said = said.says(["error: cannot write to standard output", FULL, "the disk is full"]);

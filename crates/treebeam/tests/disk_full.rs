@@ -9,14 +9,14 @@
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use treebeam_testkit::apart::{self, Namespace};
-use treebeam_testkit::program::{RUN, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Site};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 const WORDS: [&str; 9] = [
     "run",
     "--dry-run",
     "--run-id",
-    RUN,
+    SITE_RUN_ID,
     "--ideas-per-node=2",
     "--max-depth=2",
     "--beam-width=1",

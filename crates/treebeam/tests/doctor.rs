@@ -3,7 +3,7 @@
 #![cfg(test)]
 
 use std::fs;
-use treebeam_testkit::program::{RUN, Said, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Said, Site};
 use treebeam_testkit::repo::TempRepo;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
@@ -69,10 +69,10 @@ fn a_bad_one() {
         ),
         "{said}"
     );
-    let plain = Site::of(TempRepo::folder("plain").expect("a folder"), BINARY);
+    let plain = Site::from_repo(TempRepo::folder("plain").expect("a folder"), BINARY);
     let said = plain.call(&["doctor"]).exits(4).stdout;
     assert!(said.contains("problem  repository"), "{said}");
-    let empty = Site::of(TempRepo::empty().expect("a repository"), BINARY);
+    let empty = Site::from_repo(TempRepo::empty().expect("a repository"), BINARY);
     let said = empty.call(&["doctor"]).exits(4).stdout;
     assert!(said.contains("has no commit yet") && said.contains("do: commit first"), "{said}");
 }
@@ -188,7 +188,7 @@ fn worktrees_of_a_repository_that_was_moved_are_told_with_the_way_back() {
                     moved, `t n0000` first\n                        do: in the top level of the repository, \
                     `git worktree repair .treebeam/runs/*/cand/* .treebeam/runs/*/wt/*` tells git where they are";
     assert!(said.contains(expected), "{said}");
-    let runs = |kind: &str| format!(".treebeam/runs/{RUN}/{kind}");
+    let runs = |kind: &str| format!(".treebeam/runs/{SITE_RUN_ID}/{kind}");
     let repair = ["worktree", "repair", &runs("cand/0001"), &runs("wt/0000"), &runs("wt/0001")];
     site.repo.git_in(&moved, &repair).expect("to repair");
     assert!(doctor().contains("ok       leftovers      none"), "{}", doctor());
@@ -221,7 +221,7 @@ fn leftovers_are_told_and_left() {
     let folder = site.path("wt/0000");
     fs::remove_dir_all(&folder).expect("to remove a worktree");
     let said = site.call(&["doctor"]).exits(0).stdout;
-    let line = format!("git knows 1 worktree of runs that are gone, `{RUN} n0000` first");
+    let line = format!("git knows 1 worktree of runs that are gone, `{SITE_RUN_ID} n0000` first");
     assert!(said.contains(&line), "{said}");
     fs::write(site.path("journal.jsonl"), "damaged\nlines\n").expect("to damage a journal");
     for manifest in ["manifest.json", "manifest.json.prev"] {
@@ -283,21 +283,21 @@ fn an_agent_that_is_not_installed_is_missed_before_anything_is_measured() {
     write(&site, "treebeam.toml", &config("nosuchagent"));
     let doctor = site.call(&["doctor"]).exits(4);
     assert!(doctor.stdout.contains(missing[0]), "{}", doctor.stdout);
-    let _ = site.call(&["run", "--run-id", RUN, "--quiet"]).exits(4).says(missing);
+    let _ = site.call(&["run", "--run-id", SITE_RUN_ID, "--quiet"]).exits(4).says(missing);
     assert!(!site.path("").exists(), "no run has begun");
     let absent = "[agents.coder]\nprovider = 'codex'\ncommand = ['nosuchcodex']\n";
     let text = config("git").replace(&agent("coder", "git"), absent);
     write(&site, "treebeam.toml", &text);
     let missing = ["`agents.coder`: the program `nosuchcodex` is not found", "hint: install `nos"];
-    let _ = site.call(&["run", "--run-id", RUN, "--quiet"]).exits(4).says(missing);
+    let _ = site.call(&["run", "--run-id", SITE_RUN_ID, "--quiet"]).exits(4).says(missing);
     write(&site, "idea.txt", "Try it\n");
     for (program, why) in [
         ("/no/such/agent", "the program `/no/such/agent` is not found"),
         ("./nosuchagent", "there is no program `./nosuchagent`"),
     ] {
         write(&site, "treebeam.toml", &config(program));
-        let _ = site.call(&["run", "--run-id", RUN, "--quiet"]).exits(4).says([why]);
-        let eval = ["eval", "--idea=idea.txt", "--run-id", RUN, "--quiet"];
+        let _ = site.call(&["run", "--run-id", SITE_RUN_ID, "--quiet"]).exits(4).says([why]);
+        let eval = ["eval", "--idea=idea.txt", "--run-id", SITE_RUN_ID, "--quiet"];
         let _ = site.call(&eval).exits(4).says([why]);
     }
     assert!(!site.path("").exists(), "no run has begun");

@@ -3,7 +3,7 @@
 
 #![cfg(test)]
 
-use treebeam_testkit::program::{RUN, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Site};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 
@@ -40,7 +40,7 @@ fn a_path_is_a_branch_with_one_commit_for_each_idea() {
     assert!(last.contains("against its parent"), "{last}");
     let trailers =
         git(&site, &["log", "-1", "--format=%(trailers:key=Treebeam-Run)", "review/best"]);
-    assert_eq!(trailers.trim(), format!("Treebeam-Run: {RUN}"));
+    assert_eq!(trailers.trim(), format!("Treebeam-Run: {SITE_RUN_ID}"));
     let after = [git(&site, &["rev-parse", "HEAD"]), git(&site, &["status", "--porcelain"])];
     assert_eq!(before, after, "the checkout is as it was");
     let again = site.call(&export).exits(0).json_lines();
@@ -76,7 +76,8 @@ fn what_shows_the_branch_can_be_typed_as_it_is() {
 fn where_no_node_is_named_it_is_the_best() {
     let site = site();
     let best = site.call(&["status", "--json"]).exits(0).json_lines()[0]["best"].clone();
-    let made = site.call(&["export", RUN, "--branch", "best", "--json"]).exits(0).json_lines();
+    let made =
+        site.call(&["export", SITE_RUN_ID, "--branch", "best", "--json"]).exits(0).json_lines();
     assert_eq!(made[0]["node"], best);
     let number = best.as_str().expect("a node").trim_start_matches('n').to_owned();
     let manifest = site.manifest();
@@ -106,7 +107,7 @@ fn what_is_there_is_never_moved_and_what_cannot_be_is_said() {
 #[test]
 fn a_path_whose_commits_are_gone_is_not_exported_in_part() {
     let site = site();
-    let _ = site.call(&["clean", RUN, "--worktrees", "--refs", "--yes"]).exits(0);
+    let _ = site.call(&["clean", SITE_RUN_ID, "--worktrees", "--refs", "--yes"]).exits(0);
     git(&site, &["reflog", "expire", "--expire=now", "--all"]);
     git(&site, &["gc", "--prune=now", "--quiet"]);
     let said = site.call(&["export", "--branch", "late"]).exits(1);

@@ -50,7 +50,8 @@ fn site(user: u32, limit: u32) -> Option<Site> {
     let site = Site::new("true");
     let switch = site.repo.beside("switch");
     script(&switch, &format!("#!/bin/sh\n{set_user} '{BINARY}' --version\n")).expect("it");
-    let is_able = Site::of(site.repo, switch.to_str().expect("a path")).call(&[]).code == Some(0);
+    let is_able =
+        Site::from_repo(site.repo, switch.to_str().expect("a path")).call(&[]).code == Some(0);
     if !is_able {
         println!("not tested: the program cannot be run as another user here");
         return None;
@@ -61,7 +62,7 @@ fn site(user: u32, limit: u32) -> Option<Site> {
     script(&limited, &text).expect("a script");
     give_away(repo.path().parent().expect("a folder"), user);
     assert_eq!(fs::metadata(repo.path()).expect("it").uid(), user);
-    Some(Site::of(repo, limited.to_str().expect("a path")))
+    Some(Site::from_repo(repo, limited.to_str().expect("a path")))
 }
 
 #[track_caller]

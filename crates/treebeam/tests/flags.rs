@@ -5,7 +5,7 @@
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use treebeam_testkit::program::{RUN, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Site};
 use treebeam_testkit::repo::TempRepo;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
@@ -316,8 +316,8 @@ fn parallel_flags_limit_what_is_under_way_and_change_no_result() {
 fn a_taken_run_id_is_refused_on_request() {
     let site = run("--ideas-per-node 1 --max-depth 1");
     let before = site.text("journal.jsonl");
-    let flags = ["run", "--dry-run", "--run-id", RUN, "--no-resume"];
-    let _ = site.call(&flags).exits(2).says([&format!("`{RUN}`"), "already", "hint:"]);
+    let flags = ["run", "--dry-run", "--run-id", SITE_RUN_ID, "--no-resume"];
+    let _ = site.call(&flags).exits(2).says([&format!("`{SITE_RUN_ID}`"), "already", "hint:"]);
     assert_eq!(site.text("journal.jsonl"), before);
 }
 
@@ -327,7 +327,7 @@ fn report_only_writes_reports_and_runs_nothing() {
     let (journal, summary) = (site.text("journal.jsonl"), site.text("TREE_SUMMARY.md"));
     fs::remove_file(site.path("TREE_SUMMARY.md")).expect("to remove");
     fs::remove_file(site.path("VALIDATION_REPORT.md")).expect("to remove");
-    let _ = site.call(&["run", "--run-id", RUN, "--report-only", "--max-depth=3"]).exits(0);
+    let _ = site.call(&["run", "--run-id", SITE_RUN_ID, "--report-only", "--max-depth=3"]).exits(0);
     assert_eq!(site.text("TREE_SUMMARY.md"), summary);
     assert!(site.text("VALIDATION_REPORT.md").contains("Nothing found."));
     assert_eq!(site.text("journal.jsonl"), journal);
@@ -339,7 +339,7 @@ fn validate_only_writes_its_report_and_no_other() {
     let journal = site.text("journal.jsonl");
     fs::remove_file(site.path("TREE_SUMMARY.md")).expect("to remove");
     fs::remove_file(site.path("VALIDATION_REPORT.md")).expect("to remove");
-    let _ = site.call(&["run", "--run-id", RUN, "--validate-only"]).exits(0);
+    let _ = site.call(&["run", "--run-id", SITE_RUN_ID, "--validate-only"]).exits(0);
     assert!(site.text("VALIDATION_REPORT.md").contains("Nothing found."));
     assert!(!site.path("TREE_SUMMARY.md").exists());
     assert_eq!(site.text("journal.jsonl"), journal);
@@ -355,24 +355,25 @@ fn a_flag_that_changes_the_meaning_is_refused_on_resume() {
         ("--sweep-config-limit", "7", "4"),
         ("--dedupe-scope", "global", "node_plus_ancestors"),
     ] {
-        let said = site.call(&["run", "--dry-run", "--run-id", RUN, flag, value]).exits(2);
+        let said = site.call(&["run", "--dry-run", "--run-id", SITE_RUN_ID, flag, value]).exits(2);
         let _ = said.says([&format!("{flag} {value}"), &format!("began with {begun_with}")]);
     }
     assert_eq!(site.text("journal.jsonl"), journal);
-    let same = ["run", "--run-id", RUN, "--ideas-per-node=2", "--beam-width=3"];
+    let same = ["run", "--run-id", SITE_RUN_ID, "--ideas-per-node=2", "--beam-width=3"];
     let _ = site.call(&same).exits(0);
 }
 
 /// A repository whose root has this file of the dry world.
 fn with_state(text: &str) -> Site {
     let files = [("model.py", "x = 1\n"), ("treebeam_dry_run.txt", text)];
-    Site::of(TempRepo::with(&files).expect("a repository"), BINARY)
+    Site::from_repo(TempRepo::with(&files).expect("a repository"), BINARY)
 }
 
 #[test]
 fn a_run_whose_evals_all_failed_exits_1() {
     let site = with_state("no line end, so that no patch applies");
-    let said = site.call(&["run", "--dry-run", "--run-id", RUN, "--ideas-per-node=3"]).exits(1);
+    let said =
+        site.call(&["run", "--dry-run", "--run-id", SITE_RUN_ID, "--ideas-per-node=3"]).exits(1);
     let _ = said.says(["stopped: empty_frontier", "best node: n0000"]);
     assert_eq!(evals(&site, "failed").len(), 3);
     site.must_be_sound();
@@ -382,7 +383,7 @@ fn a_run_whose_evals_all_failed_exits_1() {
 fn a_root_that_cannot_be_swept_is_the_environments_fault() {
     for (state, why) in [("sweep-fails by x\n", "sweep exited 1"), ("errors by x\n", "11 of 12")] {
         let site = with_state(state);
-        let said = site.call(&["run", "--dry-run", "--run-id", RUN]).exits(4);
+        let said = site.call(&["run", "--dry-run", "--run-id", SITE_RUN_ID]).exits(4);
         let _ = said.says(["the root cannot be used as a baseline", why, "hint:"]);
         assert_eq!(site.names("node_ideas"), [""; 0], "no idea was paid for");
         let _ = site.call(&["resume"]).exits(4).says([why]);
@@ -412,7 +413,7 @@ fn json_prints_every_event_and_then_the_end() {
     assert_eq!(
         end,
         serde_json::json!({
-            "type": "end", "run_id": RUN, "stop_reason": "max_depth_reached", "best": "n0001",
+            "type": "end", "run_id": SITE_RUN_ID, "stop_reason": "max_depth_reached", "best": "n0001",
         })
     );
     assert_eq!(lines, site.events(), "one line for each event of the journal");
@@ -432,7 +433,7 @@ fn every_other_command_prints_one_document() {
         let lines = said.json_lines();
         assert_eq!(lines.len(), 1, "{}", said.stdout);
         assert_eq!(lines[0]["schema"], format!("treebeam.{command}/1"));
-        assert_eq!(lines[0]["run_id"], RUN);
+        assert_eq!(lines[0]["run_id"], SITE_RUN_ID);
         assert!(!lines[0][has].is_null(), "{}", said.stdout);
         assert_eq!(said.stderr, "");
     }

@@ -3,7 +3,7 @@
 #![cfg(test)]
 
 use std::path::Path;
-use treebeam_testkit::program::{RUN, Said, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Said, Site};
 use treebeam_testkit::repo::TempRepo;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
@@ -157,9 +157,9 @@ fn no_usable_repository() {
     dirty.repo.write("model.py", "x = 2\n").expect("a file");
     dirty.repo.write("new.txt", "new\n").expect("a file");
     snapshot!("environment_dirty", shown(&dirty, &dirty.call(&["run", "--dry-run"])));
-    let plain = Site::of(TempRepo::folder("plain").expect("a folder"), BINARY);
+    let plain = Site::from_repo(TempRepo::folder("plain").expect("a folder"), BINARY);
     snapshot!("environment_no_repository", shown(&plain, &plain.call(&["run", "--dry-run"])));
-    let empty = Site::of(TempRepo::empty().expect("a repository"), BINARY);
+    let empty = Site::from_repo(TempRepo::empty().expect("a repository"), BINARY);
     snapshot!("environment_no_commit", shown(&empty, &empty.call(&["run", "--dry-run"])));
 }
 
@@ -171,8 +171,8 @@ fn a_whole_run() {
     snapshot!("run_status", shown(&site, &site.call(&["status"])));
     snapshot!("run_report", shown(&site, &site.call(&["report"])));
     snapshot!("run_validate", shown(&site, &site.call(&["validate"])));
-    let refused = ["run", "--dry-run", "--run-id", RUN, "--ideas-per-node=5"];
+    let refused = ["run", "--dry-run", "--run-id", SITE_RUN_ID, "--ideas-per-node=5"];
     snapshot!("run_other_meaning", shown(&site, &site.call(&refused)));
-    let refused = ["run", "--dry-run", "--run-id", RUN, "--no-resume"];
+    let refused = ["run", "--dry-run", "--run-id", SITE_RUN_ID, "--no-resume"];
     snapshot!("run_id_taken", shown(&site, &site.call(&refused)));
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use treebeam_testkit::program::{RUN, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Site};
 use treebeam_testkit::repo::{TempRepo, script};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
@@ -92,7 +92,7 @@ impl Trap {
                 "*.py filter=odd diff=odd merge=odd\n*.txt filter=other\\ =\\ one\n",
             ),
         ]);
-        let site = Site::of(repo.expect("a repository"), BINARY);
+        let site = Site::from_repo(repo.expect("a repository"), BINARY);
         let traces = site.repo.beside("traces");
         fs::create_dir(&traces).expect("a folder");
         Self { site, traces }
@@ -134,7 +134,8 @@ impl Trap {
         let before = users(self.site.repo.path());
         let path = self.site.repo.path();
         let call = |arguments: &[&str]| self.site.call_with(path, variables.to_vec(), arguments);
-        let _ = call(&[&["run", "--dry-run", "--run-id", RUN], &SIZE[..]].concat()).exits(0);
+        let _ =
+            call(&[&["run", "--dry-run", "--run-id", SITE_RUN_ID], &SIZE[..]].concat()).exits(0);
         for command in [
             "status",
             "validate",

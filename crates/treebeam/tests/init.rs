@@ -2,7 +2,7 @@
 
 #![cfg(test)]
 
-use treebeam_testkit::program::{RUN, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Site};
 use treebeam_testkit::repo::TempRepo;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
@@ -51,7 +51,7 @@ fn the_file_loads_and_changes_nothing() {
     snapshot!("init", read(&site));
     assert_eq!(site.call(&["config"]).exits(0).stdout, before);
     let _ = site
-        .call(&["run", "--dry-run", "--run-id", RUN, "--ideas-per-node=1", "--max-depth=1"])
+        .call(&["run", "--dry-run", "--run-id", SITE_RUN_ID, "--ideas-per-node=1", "--max-depth=1"])
         .exits(0);
     // Uncommenting every line changes nothing: the built-in values are shown correctly.
     let key = |line: &str| {
@@ -85,7 +85,7 @@ fn nothing_is_overwritten_without_force() {
     let said = site.call(&["init", "--force", "--json"]).exits(0);
     assert_eq!(said.json_lines()[0]["schema"], "treebeam.init/1");
     assert!(read(&site).contains("# max_depth = 3\n"));
-    let plain = Site::of(TempRepo::folder("plain").expect("a folder"), BINARY);
+    let plain = Site::from_repo(TempRepo::folder("plain").expect("a folder"), BINARY);
     let _ = plain.call(&["init"]).exits(4).says(["is not in a git repository", "hint: "]);
 }
 

@@ -5,7 +5,7 @@
 #![cfg(unix)]
 
 use std::fs;
-use treebeam_testkit::program::{RUN, Said, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Said, Site};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 const PRICES: &str = "1\n2\n3\n";
@@ -67,7 +67,7 @@ fn site(protect: &str, ideas: &str) -> Site {
 }
 
 fn run(site: &Site) -> Said {
-    site.call(&[&["run", "--quiet", "--run-id", RUN], &SIZE[..]].concat())
+    site.call(&[&["run", "--quiet", "--run-id", SITE_RUN_ID], &SIZE[..]].concat())
 }
 
 fn prices(site: &Site) -> String {
@@ -104,13 +104,13 @@ fn nothing_is_measured_on_other_data_than_the_roots() {
     assert_eq!(prices(&site), "1\n2\n3\n4\n5\n", "they are the user's to restore");
     assert_eq!(seen(&site), "root fails ");
 
-    let said = site.call(&["resume", RUN]).exits(4);
+    let said = site.call(&["resume", SITE_RUN_ID]).exits(4);
     assert!(said.stderr.contains(changed) && hints(&said), "{}", said.stderr);
     assert_eq!(seen(&site), "root fails ");
 
     site.repo.write("data/prices.csv", PRICES).expect("prices");
-    let _ = site.call(&["resume", RUN, "--quiet"]).exits(0);
-    let _ = site.call(&["validate", RUN]).exits(0);
+    let _ = site.call(&["resume", SITE_RUN_ID, "--quiet"]).exits(0);
+    let _ = site.call(&["validate", SITE_RUN_ID]).exits(0);
     assert_eq!(seen(&site), "root fails comment ");
     let manifest = site.manifest();
     assert_eq!(manifest["nodes"].as_object().map(serde_json::Map::len), Some(1), "only the root");
@@ -123,7 +123,7 @@ fn who_was_swept_while_they_were_others_is_swept_again_and_nobody_is_paid() {
     let site = site("data/**", "once comment");
     let _ = run(&site).exits(4);
     site.repo.write("data/prices.csv", PRICES).expect("prices");
-    let said = site.call(&["resume", RUN, "--retry-failed"]).exits(0);
+    let said = site.call(&["resume", SITE_RUN_ID, "--retry-failed"]).exits(0);
     assert!(said.stderr.contains("swept again as committed: e0001"), "{}", said.stderr);
     assert_eq!(seen(&site), "root once comment once ");
     assert_eq!(failure(&site, "0001")[0], "");
@@ -135,7 +135,7 @@ fn who_was_swept_while_they_were_others_is_swept_again_and_nobody_is_paid() {
 fn a_change_that_is_worth_it_is_promoted_and_others_may_write_to_what_is_not_protected() {
     let site = site("data/**", "comment good");
     let _ = run(&site).exits(0);
-    let _ = site.call(&["validate", RUN]).exits(0);
+    let _ = site.call(&["validate", SITE_RUN_ID]).exits(0);
     assert_eq!(site.manifest()["nodes"].as_object().map(serde_json::Map::len), Some(2));
     assert_eq!(seen(&site), "root comment good ");
 }
@@ -147,8 +147,8 @@ fn inputs_are_protected_without_a_pattern() {
     let [kind, message] = failure(&site, "0001");
     assert!(kind == "inputs" && message.contains("`data/prices.csv`"), "{message}");
     site.repo.write("data/prices.csv", PRICES).expect("prices");
-    let _ = site.call(&["resume", RUN, "--quiet"]).exits(0);
-    let _ = site.call(&["validate", RUN]).exits(0);
+    let _ = site.call(&["resume", SITE_RUN_ID, "--quiet"]).exits(0);
+    let _ = site.call(&["validate", SITE_RUN_ID]).exits(0);
     assert_eq!(site.manifest()["root"]["checks"]["inputs"], "all");
 }
 
@@ -162,7 +162,7 @@ fn what_the_roots_own_sweep_writes_may_be_written() {
     site.repo.write("sweep.py", &sweep).expect("a sweep");
     site.repo.git(["commit", "--quiet", "-am", "with an index"]).expect("a commit");
     let _ = run(&site).exits(0);
-    let _ = site.call(&["validate", RUN]).exits(0);
+    let _ = site.call(&["validate", SITE_RUN_ID]).exits(0);
     let index = fs::read_to_string(site.repo.path().join("data/index")).expect("an index");
     assert_eq!((index.as_str(), failure(&site, "0001")[0].as_str()), ("xxx", ""));
 }
@@ -181,7 +181,8 @@ fn what_python_would_run_unasked_goes_back_to_the_coder() {
         site.repo.write("agent.py", &format!("{AGENT}    {patch}\n")).expect("an agent");
         site.repo.write("sweep.py", &format!("import random\n{SWEEP}")).expect("a sweep");
         site.repo.git(["commit", "--quiet", "-am", "another agent"]).expect("a commit");
-        let words = ["run", "--quiet", "--run-id", RUN, "--ideas-per-node=1", "--max-depth=1"];
+        let words =
+            ["run", "--quiet", "--run-id", SITE_RUN_ID, "--ideas-per-node=1", "--max-depth=1"];
         let _ = site.call(&words);
         let [kind, message] = failure(&site, "0001");
         assert!(kind == "protected" && message.contains(says), "{file}: {kind}: {message}");
@@ -196,7 +197,7 @@ fn an_idea_that_is_tried_alone_fails_too() {
         let text = "IDEA: change tampers\n\nRATIONALE: to see\nREQUIRED_CHANGES: all\n";
         fs::write(&file, text).expect("an idea");
         let file = file.display().to_string();
-        let mut flags = vec!["eval", "--json", "--quiet", "--idea", &file, "--run-id", RUN];
+        let mut flags = vec!["eval", "--json", "--quiet", "--idea", &file, "--run-id", SITE_RUN_ID];
         flags.extend(in_place.then_some("--in-place"));
         let said = site.call(&flags);
         let document = said.json_lines().remove(0);
@@ -211,7 +212,8 @@ fn an_idea_that_is_tried_alone_fails_too() {
 fn the_links_to_inputs_are_nobodys_work() {
     let site = site("data/**", "one two three");
     let flags = ["--ideas-per-node=3", "--max-depth=1", "--keep-rejected-worktrees"];
-    let _ = site.call(&[&["run", "--quiet", "--run-id", RUN], &flags[..]].concat()).exits(0);
+    let _ =
+        site.call(&[&["run", "--quiet", "--run-id", SITE_RUN_ID], &flags[..]].concat()).exits(0);
     let [plain, other, file] = ["0001", "0002", "0003"].map(|eval| site.path("cand").join(eval));
     let status = site.repo.git_in(&plain, &["status", "--porcelain"]).expect("status");
     assert_eq!(status.trim_end(), "?? cache\n?? data", "git takes them for new files");
@@ -222,7 +224,7 @@ fn the_links_to_inputs_are_nobodys_work() {
     relink(&site.repo.path().join("cache")).expect("another link");
     fs::remove_file(file.join("cache")).expect("to remove a link");
     fs::write(file.join("cache"), "mine\n").expect("a file");
-    let clean = ["clean", RUN, "--worktrees", "--yes"];
+    let clean = ["clean", SITE_RUN_ID, "--worktrees", "--yes"];
     let said = site.call(&clean).exits(1).says([
         "not removed: run t: worktree `cand/0002`",
         "it has changes that are not committed: `data` (`--discard-changes`",
@@ -231,7 +233,7 @@ fn the_links_to_inputs_are_nobodys_work() {
     ]);
     assert!(!plain.exists() && other.exists() && file.exists(), "{}", said.stderr);
     relink(&site.repo.path().join("data")).expect("the link that was there");
-    let _ = site.call(&["clean", RUN, "--delete", "--yes"]).exits(1).says(["`cand/0003`"]);
+    let _ = site.call(&["clean", SITE_RUN_ID, "--delete", "--yes"]).exits(1).says(["`cand/0003`"]);
     let _ = site.call(&clean).exits(1);
     assert!(!other.exists() && file.exists());
     assert_eq!(prices(&site), PRICES, "what the links lead to stays");
@@ -243,20 +245,22 @@ fn the_links_to_inputs_are_nobodys_work() {
 fn the_links_to_inputs_are_nobodys_work_after_a_move() {
     let site = site("data/**", "one two three");
     let flags = ["--ideas-per-node=3", "--max-depth=1", "--keep-rejected-worktrees"];
-    let _ = site.call(&[&["run", "--quiet", "--run-id", RUN], &flags[..]].concat()).exits(0);
+    let _ =
+        site.call(&[&["run", "--quiet", "--run-id", SITE_RUN_ID], &flags[..]].concat()).exits(0);
     let moved = site.repo.beside("moved");
     fs::rename(site.repo.path(), &moved).expect("to move a repository");
     let [plain, other, away] = ["0001", "0002", "0003"]
-        .map(|eval| moved.join(format!(".treebeam/runs/{RUN}/cand/{eval}")));
+        .map(|eval| moved.join(format!(".treebeam/runs/{SITE_RUN_ID}/cand/{eval}")));
     fs::remove_file(other.join("data")).expect("to remove a link");
     std::os::unix::fs::symlink(moved.join("cache"), other.join("data")).expect("a link");
     fs::remove_file(away.join("data")).expect("to remove a link");
     std::os::unix::fs::symlink(moved.join("nowhere"), away.join("data")).expect("a link");
-    let said = site.call_in(&moved, &["clean", RUN, "--worktrees", "--yes"]).exits(1).says([
-        "not removed: run t: worktree `cand/0002`",
-        "not removed: run t: worktree `cand/0003`",
-        "it has changes that are not committed: `data` (`--discard-changes`",
-    ]);
+    let said =
+        site.call_in(&moved, &["clean", SITE_RUN_ID, "--worktrees", "--yes"]).exits(1).says([
+            "not removed: run t: worktree `cand/0002`",
+            "not removed: run t: worktree `cand/0003`",
+            "it has changes that are not committed: `data` (`--discard-changes`",
+        ]);
     assert!(!plain.exists() && other.exists() && away.exists(), "{}", said.stderr);
 }
 
@@ -264,14 +268,14 @@ fn the_links_to_inputs_are_nobodys_work_after_a_move() {
 #[test]
 fn a_worktree_that_was_made_anew_goes_on_request_again() {
     let site = site("data/**", "good");
-    let run = ["run", "--quiet", "--run-id", RUN, "--ideas-per-node=1", "--max-depth=1"];
+    let run = ["run", "--quiet", "--run-id", SITE_RUN_ID, "--ideas-per-node=1", "--max-depth=1"];
     let _ = site.call(&run).exits(0);
-    let clean = ["clean", RUN, "--worktrees", "--yes"];
+    let clean = ["clean", SITE_RUN_ID, "--worktrees", "--yes"];
     let _ = site.call(&clean).exits(0).says(["removed: run t: worktree `wt/0001`"]);
-    drop(site.call(&["resume", RUN, "--quiet", "--ideas-per-node=1", "--max-depth=2"]));
+    drop(site.call(&["resume", SITE_RUN_ID, "--quiet", "--ideas-per-node=1", "--max-depth=2"]));
     assert!(site.path("wt/0001").is_dir(), "ideas were asked for there");
     let _ = site.call(&clean).exits(0).says(["removed: run t: worktree `wt/0001`"]);
     assert!(!site.path("wt/0001").exists());
     let _ = site.call(&clean).exits(0).says(["there is nothing to remove"]);
-    let _ = site.call(&["validate", RUN]).exits(0);
+    let _ = site.call(&["validate", SITE_RUN_ID]).exits(0);
 }

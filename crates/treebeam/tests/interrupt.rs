@@ -9,7 +9,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
-use treebeam_testkit::program::{Call, RUN, Said, Signal, Site, send};
+use treebeam_testkit::program::{Call, SITE_RUN_ID, Said, Signal, Site, send};
 use treebeam_testkit::repo::script;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
@@ -21,7 +21,7 @@ const GOES_ON: &str = "` goes on from here";
 
 /// Arguments of `run` with these flags; the same arguments start a run and resume it.
 fn words<'a>(flags: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
-    [&["run", "--dry-run", "--run-id", RUN][..], flags, more].concat()
+    [&["run", "--dry-run", "--run-id", SITE_RUN_ID][..], flags, more].concat()
 }
 
 /// Makes an uninterrupted run, and measures its time.
@@ -58,12 +58,12 @@ fn check_interrupted(site: &Site, said: &Said) {
         assert!(!site.path("").exists());
         return;
     }
-    assert_eq!(way_on(said)[..2], ["resume", RUN]);
+    assert_eq!(way_on(said)[..2], ["resume", SITE_RUN_ID]);
     assert!(!site.path("run.lock.json").exists(), "the run is let go of");
     let (manifest, events) = (site.manifest(), site.events().len());
     assert_eq!(manifest["history"]["seq"], events, "the manifest is complete");
     assert!(manifest["state"]["stop_reason"].is_null(), "nothing of it is on record");
-    assert!(site.text("TREE_SUMMARY.md").contains(RUN));
+    assert!(site.text("TREE_SUMMARY.md").contains(SITE_RUN_ID));
 }
 
 /// Ends an interrupted run, and compares it with the whole one.
@@ -231,10 +231,10 @@ fn once_lets_what_runs_end_and_starts_nothing() {
         assert_eq!(events.last().expect("an event")["type"], "implemented", "and no sweep");
         git.hurry();
 
-        let status = site.call(&["status", RUN]).exits(0);
+        let status = site.call(&["status", SITE_RUN_ID]).exits(0);
         assert!(status.stdout.contains("nobody: it was interrupted"), "{}", status.stdout);
         assert!(status.stdout.contains("treebeam resume t"), "{}", status.stdout);
-        let status = site.call(&["status", RUN, "--json"]).exits(0).json_lines();
+        let status = site.call(&["status", SITE_RUN_ID, "--json"]).exits(0).json_lines();
         assert_eq!(status[0]["stop_reason"], "interrupted");
         check_resumed(&whole, &site, &words);
     }

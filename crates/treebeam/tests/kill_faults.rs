@@ -6,14 +6,14 @@
 
 use std::collections::BTreeSet;
 use treebeam_testkit::fault::{Fault, Operation};
-use treebeam_testkit::program::{RUN, Said, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Said, Site};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 const BELOW: &str = ".treebeam/runs/t/";
 
 fn start(site: &Site, fault: &Fault) -> Said {
     let flags = ["--ideas-per-node=2", "--max-depth=1", "--beam-width=1", "--quiet"];
-    let words = [&["run", "--dry-run", "--run-id", RUN][..], &flags].concat();
+    let words = [&["run", "--dry-run", "--run-id", SITE_RUN_ID][..], &flags].concat();
     site.call_with_fault(fault, &words)
 }
 

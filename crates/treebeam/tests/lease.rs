@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
-use treebeam_testkit::program::{Call, RUN, Signal, Site};
+use treebeam_testkit::program::{Call, SITE_RUN_ID, Signal, Site};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 const SIZE: [&str; 4] =
@@ -55,7 +55,8 @@ fn await_that(what: &str, mut holds: impl FnMut() -> bool) {
 
 /// Starts a run, and waits for its first events.
 fn under_way(site: &Site) -> Call {
-    let running = site.begin(&[&["run", "--dry-run", "--run-id", RUN][..], &SIZE[..]].concat());
+    let running =
+        site.begin(&[&["run", "--dry-run", "--run-id", SITE_RUN_ID][..], &SIZE[..]].concat());
     let journal = site.path("journal.jsonl");
     await_that("a run with ideas", || {
         fs::read_to_string(&journal).is_ok_and(|text| text.contains("\"type\":\"implemented\""))
@@ -97,16 +98,16 @@ fn a_living_owner_keeps_its_run_and_so_does_a_stopped_one() {
     for heartbeat in [-DAY, 0, DAY] {
         edit_note(&site, &json!({"last_heartbeat_at": ago(heartbeat)}));
         for flags in [&[][..], &["--force"], &["--force", "--lock-stale-seconds=1"]] {
-            let said = site.call(&[&["resume", RUN][..], flags].concat()).exits(3);
+            let said = site.call(&[&["resume", SITE_RUN_ID][..], flags].concat()).exits(3);
             let _ = said.says(["is locked by", &name, " since 20", ", last heartbeat 20"]).says([
                 "hint: wait for that process, or stop it",
                 "`--force` takes no run from a living one",
             ]);
         }
     }
-    let run = ["run", "--dry-run", "--run-id", RUN, "--force"];
+    let run = ["run", "--dry-run", "--run-id", SITE_RUN_ID, "--force"];
     let _ = site.call(&run).exits(3).says([&name]);
-    let status = site.call(&["status", RUN]).exits(0).stdout;
+    let status = site.call(&["status", SITE_RUN_ID]).exits(0).stdout;
     let (_, who) = status.split_once("\nrunning").expect("who runs it");
     let who = who.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(who.contains(&name) && who.contains("last heartbeat 20"), "{who}");
@@ -154,13 +155,13 @@ fn an_owner_elsewhere_goes_by_its_heartbeat_or_by_force() {
         if heartbeat < 600 {
             edit_note(&site, &elsewhere(heartbeat));
             let journal = site.text("journal.jsonl");
-            let said = site.call(&["resume", RUN]).exits(3);
+            let said = site.call(&["resume", SITE_RUN_ID]).exits(3);
             let said = said.says(["on `box` since 20", "hint: stop it there", "`--force`"]);
             assert_eq!(said.stderr.contains("(in the future: the clocks differ"), heartbeat < 0);
             assert_eq!(site.text("journal.jsonl"), journal);
         }
         edit_note(&site, &elsewhere(heartbeat));
-        let said = site.call(&[&["resume", RUN, "--json"][..], flags].concat()).exits(0);
+        let said = site.call(&[&["resume", SITE_RUN_ID, "--json"][..], flags].concat()).exits(0);
         let first = said.json_lines().remove(0);
         assert_eq!((&first["type"], &first["because"]), (&json!("lock_takeover"), &json!(why)));
         assert_eq!(first["from"]["hostname"], "box");
@@ -210,7 +211,8 @@ fn of_four_processes_that_want_a_left_run_one_takes_it_over_each_time() {
     site.resume(&["--quiet"]);
     for round in 0..ROUNDS {
         fs::write(site.path("run.lock.json"), &note).expect("a note");
-        let calls: Vec<_> = (0..4).map(|_| site.begin(&["resume", RUN, "--quiet"])).collect();
+        let calls: Vec<_> =
+            (0..4).map(|_| site.begin(&["resume", SITE_RUN_ID, "--quiet"])).collect();
         let ended: Vec<_> = calls.into_iter().map(Call::wait).collect();
         let codes: Vec<_> = ended.iter().map(|said| said.code).collect();
         assert!(codes.contains(&Some(0)), "round {round}: {ended:?}");

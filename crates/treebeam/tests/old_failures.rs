@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 use treebeam_testkit::hostile;
-use treebeam_testkit::program::{RUN, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Site};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 
@@ -81,7 +81,7 @@ fn report_differs_on_each_writing() {
         || ["TREE_SUMMARY.md", "TREE_GRAPH.md", "results.tsv"].map(|name| site.text(name));
     let first = reports();
     for _ in 0..2 {
-        let _ = site.call(&["report", RUN]).exits(0);
+        let _ = site.call(&["report", SITE_RUN_ID]).exits(0);
         assert_eq!(reports(), first);
     }
 }
@@ -109,8 +109,16 @@ fn measured_by(sweep: &str, more: &str) -> Site {
 
 fn tried(site: &Site) -> Value {
     let idea = site.repo.beside("idea.txt").display().to_string();
-    let eval =
-        ["eval", "--quiet", "--json", "--baseline=base.csv", "--run-id", RUN, "--idea", &idea];
+    let eval = [
+        "eval",
+        "--quiet",
+        "--json",
+        "--baseline=base.csv",
+        "--run-id",
+        SITE_RUN_ID,
+        "--idea",
+        &idea,
+    ];
     site.call(&eval).json_lines().remove(0)
 }
 
@@ -124,7 +132,7 @@ fn a_metric_that_the_given_results_lack_is_found_late() {
     let refused = |config: &str, expect: &str| {
         site.repo.write("treebeam.toml", config).expect("a file");
         site.repo.commit("settings").expect("a commit");
-        let said = site.call(&["run", "--quiet", "--run-id", RUN, "--max-depth=1"]);
+        let said = site.call(&["run", "--quiet", "--run-id", SITE_RUN_ID, "--max-depth=1"]);
         assert!(said.code != Some(0) && said.stderr.contains(expect), "{}", said.stderr);
         assert!(!site.path("journal.jsonl").exists(), "nothing has begun");
     };
@@ -159,7 +167,7 @@ fn a_metric_that_the_roots_own_results_lack_is_found_before_any_agent_is_asked()
             .concat();
         let config = format!("sweep_command = ['python3', 'sweep.py']\n{score}{agents}");
         site.repo.write("treebeam.toml", &config).expect("a file");
-        let _ = site.call(&["run", "--quiet", "--run-id", RUN]).exits(4).says([expect]);
+        let _ = site.call(&["run", "--quiet", "--run-id", SITE_RUN_ID]).exits(4).says([expect]);
         assert!(!site.repo.beside("asked").exists(), "an agent was asked");
     }
 }
@@ -185,7 +193,10 @@ fn minus_infinity_in_the_manifest() {
 #[cfg(target_os = "linux")]
 fn timeout_leaves_grandchildren() {
     let word = format!("old-timeout-{}", std::process::id());
-    let sweep = format!("import sys\nsys.argv = ['tree', '{word}', 'wait']\n{}", hostile::TREE);
+    let sweep = format!(
+        "import sys\nsys.argv = ['tree', '{word}', 'wait']\n{}",
+        hostile::PROCESS_TREE_SCRIPT
+    );
     let site = measured_by(&sweep, "eval_timeout_seconds = 3\n");
     let document = tried(&site);
     assert!(document.to_string().contains("timeout"), "{document}");

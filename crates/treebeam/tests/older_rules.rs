@@ -5,7 +5,7 @@
 
 use std::fs;
 use treebeam_testkit::older_run::{LATER_FIELDS, write_as_older_run};
-use treebeam_testkit::program::{RUN, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Site};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 
@@ -53,7 +53,7 @@ fn an_older_run_stands_and_goes_on_by_todays_rules() {
     nudge(&site, &eval, &primary);
     write_as_older_run(&site);
 
-    let resumed = site.call(&["resume", RUN, "--quiet", "--max-depth=2"]).exits(0);
+    let resumed = site.call(&["resume", SITE_RUN_ID, "--quiet", "--max-depth=2"]).exits(0);
     assert!(resumed.stderr.contains("newer rules of scoring"), "{}", resumed.stderr);
     let kinds: Vec<_> = site.events().into_iter().map(|event| event["type"].clone()).collect();
     assert_eq!(kinds.iter().filter(|kind| *kind == "rules_changed").count(), 1);
@@ -67,11 +67,11 @@ fn an_older_run_stands_and_goes_on_by_todays_rules() {
     let passed = &after["evaluations"][&eval]["decision"]["passed_gate"];
     assert_eq!(passed, true, "rounding was an effect then");
 
-    let said = site.call(&["validate", RUN]).exits(0).says(["is sound; warnings: 1"]);
+    let said = site.call(&["validate", SITE_RUN_ID]).exits(0).says(["is sound; warnings: 1"]);
     for text in [&eval, "today's rules would decide otherwise: no_effect: ", "(recorded: passed"] {
         assert!(said.stderr.contains(text), "no {text:?} in {}", said.stderr);
     }
-    let again = site.call(&["resume", RUN, "--quiet"]).exits(0);
+    let again = site.call(&["resume", SITE_RUN_ID, "--quiet"]).exits(0);
     assert!(!again.stderr.contains("newer rules"), "{}", again.stderr);
 }
 
@@ -80,14 +80,14 @@ fn an_older_run_stands_and_goes_on_by_todays_rules() {
 fn an_older_run_that_is_not_touched_is_sound() {
     let site = searched("--max-depth=2");
     write_as_older_run(&site);
-    let said = site.call(&["validate", RUN, "--json"]).exits(5).json_lines().remove(0);
+    let said = site.call(&["validate", SITE_RUN_ID, "--json"]).exits(5).json_lines().remove(0);
     let findings = said["findings"].as_array().expect("findings");
     let places: Vec<_> = findings.iter().map(|finding| &finding["what"]).collect();
     assert_eq!(places, ["the manifest is missing"], "nothing else");
-    let _ = site.call(&["resume", RUN, "--quiet"]).exits(0);
+    let _ = site.call(&["resume", SITE_RUN_ID, "--quiet"]).exits(0);
     let manifest = site.text("manifest.json");
     for field in LATER_FIELDS {
         assert!(!manifest.contains(&format!("\"{field}\"")), "older manifests have no `{field}`");
     }
-    let _ = site.call(&["validate", RUN]).exits(0).says(["is sound"]);
+    let _ = site.call(&["validate", SITE_RUN_ID]).exits(0).says(["is sound"]);
 }

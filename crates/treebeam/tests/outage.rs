@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
-use treebeam_testkit::program::{RUN, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Site};
 use treebeam_testkit::server::{Act, Server};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
@@ -59,7 +59,7 @@ fn site(url: &str) -> Site {
 }
 
 fn status(site: &Site) -> Value {
-    site.call(&["status", RUN, "--json"]).exits(0).json_lines().remove(0)
+    site.call(&["status", SITE_RUN_ID, "--json"]).exits(0).json_lines().remove(0)
 }
 
 /// Returns the status of a run as soon as a question waits.
@@ -89,21 +89,22 @@ fn a_run_that_waits_for_a_server_says_so_and_ends_in_order() {
         Act::answer(200, &[], &json!({"id": "c", "choices": [choice]}).to_string())
     });
     let site = site(&server.url());
-    let run = ["run", "--run-id", RUN, "--quiet", "--deadline=25s"];
+    let run = ["run", "--run-id", SITE_RUN_ID, "--quiet", "--deadline=25s"];
     let call = site.begin(&run);
     let told = status_once_it_waits(&site);
     let waiting = &told["waiting"][0];
     assert_eq!(waiting["role"], "coordinator", "{told}");
     assert!(waiting["why"].as_str().is_some_and(|why| why.contains("answered 503")), "{told}");
     assert!(told["running"].is_string(), "{told}");
-    let text = site.call(&["status", RUN]).exits(0).stdout;
+    let text = site.call(&["status", SITE_RUN_ID]).exits(0).stdout;
     assert!(text.contains("\nwaits       coordinator since "), "{text}");
     let _ = call.end(PATIENCE).exits(0).says(["stopped: deadline_reached"]);
     assert!(server.hits().len() < 10, "{}", server.hits().len());
     site.must_be_sound();
     assert_eq!(status(&site)["waiting"], json!([]));
     is_up.store(true, Ordering::SeqCst);
-    let _ = site.call(&["resume", RUN, "--quiet", "--deadline=none", "--max-depth=2"]).exits(0);
+    let _ =
+        site.call(&["resume", SITE_RUN_ID, "--quiet", "--deadline=none", "--max-depth=2"]).exits(0);
     site.must_be_sound();
     assert_eq!(site.manifest()["state"]["stop_reason"], "max_depth_reached");
 }
@@ -115,7 +116,7 @@ fn a_server_is_given_up_when_the_configured_patience_is_over() {
     let config = site.repo.path().join("treebeam.toml");
     let text = std::fs::read_to_string(&config).expect("the configuration");
     std::fs::write(&config, format!("outage_patience = '0s'\n{text}")).expect("a file");
-    let call = site.begin(&["run", "--run-id", RUN, "--quiet"]);
+    let call = site.begin(&["run", "--run-id", SITE_RUN_ID, "--quiet"]);
     let _ = call.end(PATIENCE).exits(4).says([
         "the run stopped while implementing e0001",
         "`coordinator`",

@@ -8,14 +8,14 @@ use serde_json::Value;
 use std::fs;
 use std::time::Duration;
 use treebeam_testkit::held::HeldGit;
-use treebeam_testkit::program::{RUN, Said, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Said, Site};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 const START: [&str; 8] = [
     "run",
     "--dry-run",
     "--run-id",
-    RUN,
+    SITE_RUN_ID,
     "--ideas-per-node=2",
     "--max-depth=2",
     "--beam-width=1",
@@ -29,7 +29,7 @@ fn add(site: &Site, text: &str, more: &[&str]) -> Said {
     let file = site.repo.beside("mine.md");
     fs::write(&file, text).expect("a file");
     let file = file.display().to_string();
-    site.call(&[&["idea", "add", RUN, &file][..], more].concat())
+    site.call(&[&["idea", "add", SITE_RUN_ID, &file][..], more].concat())
 }
 
 /// A run that was killed while its first ideas were being implemented.
@@ -69,11 +69,11 @@ fn an_idea_for_a_running_run_is_tried_and_shown_as_the_users() {
     assert_eq!(mine["decision"]["promoted_to_node_id"], "0001", "it is the best of its depth");
     assert_eq!(mine["depth"], 0);
     assert_eq!(site.manifest()["nodes"]["0001"]["idea_chain"][0], "0000/u01_my_own");
-    let show = site.call(&["show", RUN, "e0003"]).exits(0).stdout;
+    let show = site.call(&["show", SITE_RUN_ID, "e0003"]).exits(0).stdout;
     assert!(show.contains("node_ideas/0000/u01_my_own.md (added by the user)"), "{show}");
-    let show = site.call(&["show", RUN, "n0000"]).exits(0).stdout;
+    let show = site.call(&["show", SITE_RUN_ID, "n0000"]).exits(0).stdout;
     assert!(show.contains("2 evals, 1 eval added by the user"), "{show}");
-    let log = site.call(&["log", RUN]).exits(0).stdout;
+    let log = site.call(&["log", SITE_RUN_ID]).exits(0).stdout;
     assert!(log.contains("e0003   idea of the user's added to n0000: My own"), "{log}");
     assert!(site.text("TREE_SUMMARY.md").contains("added by the user"));
     assert_eq!(site.names("inbox"), [""; 0]);
@@ -108,19 +108,20 @@ fn what_cannot_be_tried_is_refused_at_once() {
     refused(" \n", &[], "is no idea: it says nothing");
     refused("IDEA: a\nIDEA: b\n", &[], "it has 2 ideas");
     refused(&"x\n".repeat(40_000), &[], "it is longer than 32768 bytes");
-    let _ = site.call(&["idea", "add", RUN, "nope.md"]).exits(1).says(["no file `nope.md`"]);
+    let _ =
+        site.call(&["idea", "add", SITE_RUN_ID, "nope.md"]).exits(1).says(["no file `nope.md`"]);
     let _ = site.call(&["idea", "add", "nope", "nope.md"]).exits(1);
-    let folder = format!(".treebeam/runs/{RUN}");
-    for run in [RUN, &folder] {
+    let folder = format!(".treebeam/runs/{SITE_RUN_ID}");
+    for run in [SITE_RUN_ID, &folder] {
         let said = site.call(&["idea", "add", run]).exits(2);
         let _ = said.says(["is a run, and no idea is named", "idea add"]);
     }
     let _ = site.call(&["idea", "add", "nope"]).exits(1).says(["no file `nope`"]);
     fs::write(site.repo.beside("mine.md"), b"\xff").expect("a file");
     let file = site.repo.beside("mine.md").display().to_string();
-    let _ = site.call(&["idea", "add", RUN, &file]).exits(1).says(["not UTF-8"]);
+    let _ = site.call(&["idea", "add", SITE_RUN_ID, &file]).exits(1).says(["not UTF-8"]);
     assert_eq!(site.names("inbox"), [""; 0], "nothing was written");
-    let _ = site.call(&["resume", RUN, "--quiet", "--max-total-idea-evals=2"]).exits(0);
+    let _ = site.call(&["resume", SITE_RUN_ID, "--quiet", "--max-total-idea-evals=2"]).exits(0);
     refused(MINE, &[], "the run is over (max_total_idea_evals_reached)");
 }
 
@@ -128,7 +129,7 @@ fn what_cannot_be_tried_is_refused_at_once() {
 fn an_idea_is_read_from_standard_input() {
     let site = killed();
     let pipe = format!("printf 'Mine\\n' | '{BINARY}' idea add -");
-    let shell = Site::of(site.repo, "/bin/sh");
+    let shell = Site::from_repo(site.repo, "/bin/sh");
     let _ = shell.call(&["-c", &pipe]).exits(0).says(["the idea waits"]);
     assert_eq!(shell.names("inbox").len(), 1);
 }
@@ -142,13 +143,13 @@ fn what_no_longer_fits_when_it_is_read_is_refused_and_set_aside() {
     ] {
         let _ = add(&site, text, &[]).exits(0);
     }
-    let said = site.call(&["resume", RUN]).exits(0);
+    let said = site.call(&["resume", SITE_RUN_ID]).exits(0);
     let _ = said.says(["an idea of the user's is not tried, it repeats the idea of `e0003`"]);
     assert_eq!(
         (own(&site).len(), refusals(&site)),
         (1, vec!["it repeats the idea of `e0003`".to_owned()])
     );
-    let log = site.call(&["log", RUN]).exits(0).stdout;
+    let log = site.call(&["log", SITE_RUN_ID]).exits(0).stdout;
     assert!(log.contains("idea of the user's refused, it repeats the idea of `e0003`"), "{log}");
     let aside = site.names("inbox/refused");
     assert_eq!(aside.len(), 2, "{aside:?}");
@@ -163,7 +164,7 @@ fn a_run_with_an_idea_that_is_killed_again_and_again_gives_the_same_tree() {
     for after in [20, 60, 130] {
         let site = killed();
         let _ = add(&site, MINE, &[]).exits(0);
-        let resume = ["resume", RUN, "--quiet", "--max-parallel-evals=3"];
+        let resume = ["resume", SITE_RUN_ID, "--quiet", "--max-parallel-evals=3"];
         let mut left = 0;
         while site.call_and_kill(&resume, Duration::from_millis(after * (4 + left) / 4)).code
             != Some(0)
@@ -188,7 +189,7 @@ fn a_message_that_was_acted_upon_and_is_still_there_is_one_idea() {
     let message = fs::read(site.path(&format!("inbox/{name}"))).expect("the message");
     let git = HeldGit::new(&site);
     // Restores the message: as if killed after the record and before the removal.
-    drop(git.begin(&site, &["resume", RUN]));
+    drop(git.begin(&site, &["resume", SITE_RUN_ID]));
     assert_eq!(site.names("inbox"), [""; 0]);
     fs::write(site.path(&format!("inbox/{name}")), message).expect("the message");
     git.let_go();

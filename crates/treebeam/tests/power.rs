@@ -16,7 +16,7 @@ use std::time::{Duration, Instant, SystemTime};
 use tempfile::TempDir;
 use treebeam_testkit::apart::{self, Namespace};
 use treebeam_testkit::frozen::Frozen;
-use treebeam_testkit::program::{Call, RUN, Site};
+use treebeam_testkit::program::{Call, SITE_RUN_ID, Site};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 const SIZE: [&str; 6] = [
@@ -165,7 +165,7 @@ impl Disk {
 
     /// Runs the program, cuts the power, and mounts the disk as it is then.
     fn cut(&self, site: &Site, at: Moment) -> Cut {
-        let words = [&["run", "--dry-run", "--run-id", RUN][..], &SIZE[..]].concat();
+        let words = [&["run", "--dry-run", "--run-id", SITE_RUN_ID][..], &SIZE[..]].concat();
         let mut program = site.begin(&words);
         at.wait_for(&mut program);
         let control = self.path().join(UNSYNCED);

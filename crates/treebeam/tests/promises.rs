@@ -8,7 +8,7 @@
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
-use treebeam_testkit::program::{RUN, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Site};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 
@@ -78,7 +78,7 @@ fn run(modes: &str, flags: &[&str]) -> Site {
     let site = site(modes);
     let count = modes.split(' ').count().to_string();
     let extent = ["--ideas-per-node", &count, "--max-depth=1", "--max-parallel-evals=4"];
-    let start = ["run", "--quiet", "--run-id", RUN];
+    let start = ["run", "--quiet", "--run-id", SITE_RUN_ID];
     let _ = site.call(&[&start[..], &extent, flags].concat()).exits(0);
     site.must_be_sound();
     site
@@ -170,9 +170,9 @@ fn each_flag_keeps_what_it_says_and_nothing_else() {
 fn what_failed_where_nothing_was_promoted_can_be_tried_again() {
     let site = run("flaky worse", &[]);
     assert_eq!(fate(&site, "flaky"), (1, "sweep".to_owned()));
-    let hint = format!("resume {RUN} --retry-failed` tries again what failed at depth 0\n");
-    let _ = site.call(&["resume", RUN, "--quiet"]).exits(0).says([hint.as_str()]);
-    let again = ["resume", RUN, "--quiet", "--retry-failed"];
+    let hint = format!("resume {SITE_RUN_ID} --retry-failed` tries again what failed at depth 0\n");
+    let _ = site.call(&["resume", SITE_RUN_ID, "--quiet"]).exits(0).says([hint.as_str()]);
+    let again = ["resume", SITE_RUN_ID, "--quiet", "--retry-failed"];
     let _ = site.call(&again).exits(0).says([
         "note: depth 0 is open again: nothing was promoted from it\n",
         "note: `--retry-failed`: implemented again: e0001\n",
@@ -181,10 +181,11 @@ fn what_failed_where_nothing_was_promoted_can_be_tried_again() {
     site.must_be_sound();
     assert_eq!(fate(&site, "flaky"), (2, "passed".to_owned()));
     assert_eq!(fate(&site, "worse"), (1, "not_promising".to_owned()));
-    let log = site.call(&["log", RUN]).exits(0).stdout;
+    let log = site.call(&["log", SITE_RUN_ID]).exits(0).stdout;
     assert!(log.contains("depth 0 is open again; failed evals tried again: e0001"), "{log}");
     let _ = site.call(&again).exits(0).says(["depth 0 is closed, and closed depths stand\n"]);
-    let _ = site.call(&["run", "--replay", RUN]).exits(1).says(["work of it was done again"]);
+    let _ =
+        site.call(&["run", "--replay", SITE_RUN_ID]).exits(1).says(["work of it was done again"]);
 }
 
 /// If no sweep succeeds, that is hardly the fault of all candidates: the coder is not asked for
@@ -192,10 +193,10 @@ fn what_failed_where_nothing_was_promoted_can_be_tried_again() {
 #[test]
 fn candidates_are_swept_again_as_they_are_where_nothing_was_measured() {
     let site = site("flaky fails");
-    let start = ["run", "--quiet", "--run-id", RUN, "--ideas-per-node=2", "--max-depth=1"];
+    let start = ["run", "--quiet", "--run-id", SITE_RUN_ID, "--ideas-per-node=2", "--max-depth=1"];
     let _ = site.call(&start).exits(1);
     let failed = eval(&site, "flaky").1;
-    let again = ["resume", RUN, "--quiet", "--retry-failed"];
+    let again = ["resume", SITE_RUN_ID, "--quiet", "--retry-failed"];
     let _ = site.call(&again).exits(0).says([
         "note: `--retry-failed`: swept again as committed: e0001, e0002\n",
         "best node: n0001\n",
@@ -206,7 +207,7 @@ fn candidates_are_swept_again_as_they_are_where_nothing_was_measured() {
     let (id, eval) = eval(&site, "flaky");
     assert_eq!(eval["candidate_commit"], failed["candidate_commit"], "swept again as it was");
     assert_eq!(eval["made_in_attempt"], 1);
-    let shown = site.call(&["show", RUN, &format!("e{id}")]).exits(0).stdout;
+    let shown = site.call(&["show", SITE_RUN_ID, &format!("e{id}")]).exits(0).stdout;
     assert!(shown.contains("attempt 2, which measures the candidate of attempt 1"), "{shown}");
     let second = site.path(&format!("eval/{id}/experiment/attempt_2"));
     assert!(second.join("sweep.log").exists() && !second.join("coder_prompt_round_0.txt").exists());
@@ -215,7 +216,7 @@ fn candidates_are_swept_again_as_they_are_where_nothing_was_measured() {
             .expect("a page");
     assert_eq!(summary["candidate_commit"], eval["candidate_commit"], "{summary}");
     assert_eq!((&summary["coder_rounds"], &summary["attempt"]), (&1.into(), &2.into()));
-    let log = site.call(&["log", RUN]).exits(0).stdout;
+    let log = site.call(&["log", SITE_RUN_ID]).exits(0).stdout;
     assert!(log.contains("tried again: e0001, e0002; of these swept as committed: e0001, e0002"));
 }
 
@@ -227,11 +228,11 @@ fn given_ideas_that_failed_can_be_tried_again() {
     let file = site.repo.beside("ideas.md");
     fs::write(&file, ["flaky", "good"].map(idea).join("\n")).expect("ideas");
     let file = file.display().to_string();
-    let asked = ["eval", "--run-id", RUN, "--quiet", "--idea", &file];
-    let hint = format!("resume {RUN} --retry-failed` tries again what failed at depth 0\n");
+    let asked = ["eval", "--run-id", SITE_RUN_ID, "--quiet", "--idea", &file];
+    let hint = format!("resume {SITE_RUN_ID} --retry-failed` tries again what failed at depth 0\n");
     let _ = site.call(&asked).exits(0).says([hint.as_str()]);
     let good = eval(&site, "good").1;
-    let _ = site.call(&["resume", RUN, "--quiet", "--retry-failed"]).exits(0);
+    let _ = site.call(&["resume", SITE_RUN_ID, "--quiet", "--retry-failed"]).exits(0);
     site.must_be_sound();
     assert_eq!(fate(&site, "flaky"), (2, "passed".to_owned()));
     assert_eq!(eval(&site, "good").1, good, "what was judged stays judged");
@@ -240,8 +241,8 @@ fn given_ideas_that_failed_can_be_tried_again() {
 #[test]
 fn a_run_whose_branches_were_removed_says_how_to_go_on_from_them() {
     let site = run("good", &[]);
-    let _ = site.call(&["clean", RUN, "--refs", "--yes"]).exits(0);
-    let deeper = ["resume", RUN, "--quiet", "--max-depth=2"];
+    let _ = site.call(&["clean", SITE_RUN_ID, "--refs", "--yes"]).exits(0);
+    let deeper = ["resume", SITE_RUN_ID, "--quiet", "--max-depth=2"];
     let said =
         site.call(&deeper).exits(4).says(["/n0001` is gone, and the run goes on from n0001"]);
     let (_, hint) = said.stderr.split_once("hint: `git ").expect("a hint");

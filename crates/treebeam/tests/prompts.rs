@@ -4,7 +4,7 @@
 #![cfg(test)]
 
 use std::fs;
-use treebeam_testkit::program::{RUN, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Site};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 const ROLES: [&str; 5] = ["coordinator", "planner", "coder", "reviewer", "ideas"];
@@ -36,7 +36,7 @@ fn the_built_in_prompts_are_written_out_and_load() {
     // The prompt files belong to the user from now on, and neither they nor the configuration make
     // the working tree dirty.
     let _ = site.call(&["config"]).exits(0);
-    let args = ["run", "--dry-run", "--run-id", RUN, "--ideas-per-node=1", "--max-depth=1"];
+    let args = ["run", "--dry-run", "--run-id", SITE_RUN_ID, "--ideas-per-node=1", "--max-depth=1"];
     let _ = site.call(&args).exits(0);
     site.repo.write("treebeam-prompts/other.md", "x").expect("a file");
     let _ = site.call(&["run", "--dry-run"]).exits(4).says(["treebeam-prompts/"]);
@@ -118,8 +118,8 @@ fn a_real_agent_hears_the_users_template() {
     let idea = site.repo.beside("idea.md");
     fs::write(&idea, "IDEA: Widen WINDOW of model.py\n").expect("an idea");
     let idea = idea.to_str().expect("UTF-8");
-    let _ = site.call(&["eval", "--idea", idea, "--run-id", RUN]).exits(0);
-    let run = site.repo.path().join(".treebeam/runs").join(RUN);
+    let _ = site.call(&["eval", "--idea", idea, "--run-id", SITE_RUN_ID]).exits(0);
+    let run = site.repo.path().join(".treebeam/runs").join(SITE_RUN_ID);
     let heard = fs::read_to_string(run.join("heard-0")).expect("a prompt");
     assert!(heard.starts_with("My own words.\nAnswer with one unified diff"), "{heard}");
     assert!(heard.contains("=== FILE model.py ===\n```\nWINDOW = 10\n```\n"), "{heard}");

@@ -9,7 +9,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
 use std::path::Path;
 use std::time::Duration;
-use treebeam_testkit::program::{RUN, Said, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Said, Site};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 
@@ -57,16 +57,16 @@ fn what_they_say() {
     let call = |arguments: &[&str]| shown(&site, &site.call(arguments));
     snapshot!("list", call(&["list"]));
     snapshot!("best", call(&["best"]));
-    snapshot!("show_eval", call(&["show", RUN, "e0005"]));
+    snapshot!("show_eval", call(&["show", SITE_RUN_ID, "e0005"]));
     snapshot!("show_failed", call(&["show", "e0003"]));
-    snapshot!("show_node", call(&["show", RUN, "n0001"]));
+    snapshot!("show_node", call(&["show", SITE_RUN_ID, "n0001"]));
     snapshot!("show_root", call(&["show", "0"]));
-    snapshot!("show_both", call(&["show", RUN, "3"]));
+    snapshot!("show_both", call(&["show", SITE_RUN_ID, "3"]));
     snapshot!("show_neither", call(&["show", "99"]));
     snapshot!("show_missing", call(&["show", "n0099"]));
     snapshot!("show_odd", call(&["show", "first"]));
     snapshot!("diff_eval", call(&["diff", "e0005"]));
-    snapshot!("diff_root", call(&["diff", RUN, "n0003", "--root"]));
+    snapshot!("diff_root", call(&["diff", SITE_RUN_ID, "n0003", "--root"]));
     snapshot!("diff_never_applied", call(&["diff", "e0003"]));
     snapshot!("diff_of_the_root", call(&["diff", "n0000"]));
     // Cleanup runs in parallel to the evals: the time of its lines is not fixed.
@@ -82,7 +82,7 @@ fn a_number_that_fits_one_only_is_taken() {
     let said = site.call(&["show", &last.to_string(), "--json"]);
     let eval = document(said, "treebeam.show/1");
     assert_eq!((&eval["kind"], &eval["id"]), (&"eval".into(), &format!("e{last:04}").into()));
-    let root = document(site.call(&["show", RUN, "0000", "--json"]), "treebeam.show/1");
+    let root = document(site.call(&["show", SITE_RUN_ID, "0000", "--json"]), "treebeam.show/1");
     assert_eq!((&root["kind"], &root["id"]), (&"node".into(), &"n0000".into()));
 }
 
@@ -90,7 +90,7 @@ fn a_number_that_fits_one_only_is_taken() {
 fn what_they_say_to_programs() {
     let site = site();
     let list = document(site.call(&["list", "--json"]), "treebeam.list/1");
-    assert_eq!(list["runs"][0]["run_id"], RUN);
+    assert_eq!(list["runs"][0]["run_id"], SITE_RUN_ID);
     assert_eq!(list["runs"][0]["stop_reason"], "max_depth_reached");
     let manifest = site.manifest();
     for (id, recorded) in manifest["evaluations"].as_object().expect("evals") {
@@ -105,7 +105,7 @@ fn what_they_say_to_programs() {
         assert_eq!(&eval["parent_relative"]["primary_delta"], delta, "{name}");
     }
     let diff = document(site.call(&["diff", "n0001", "--json"]), "treebeam.diff/1");
-    assert_eq!((&diff["run_id"], &diff["against"]), (&RUN.into(), &"n0000".into()));
+    assert_eq!((&diff["run_id"], &diff["against"]), (&SITE_RUN_ID.into(), &"n0000".into()));
     assert_eq!(diff["commit"], manifest["nodes"]["0001"]["commit"]);
     assert!(diff["diff"].as_str().is_some_and(|text| text.starts_with("diff --git ")));
 }
@@ -113,12 +113,19 @@ fn what_they_say_to_programs() {
 #[test]
 fn a_log_in_json_is_what_the_run_said() {
     let site = Site::new(BINARY);
-    let run =
-        ["run", "--dry-run", "--run-id", RUN, "--json", "--ideas-per-node=4", "--max-depth=1"];
+    let run = [
+        "run",
+        "--dry-run",
+        "--run-id",
+        SITE_RUN_ID,
+        "--json",
+        "--ideas-per-node=4",
+        "--max-depth=1",
+    ];
     let run = [&run[..], &["--control=best-of-n=0.5"]].concat();
     let said = site.call(&run).exits(0);
     assert_eq!(site.call(&["log", "--json"]).exits(0).stdout, said.stdout);
-    assert_eq!(site.call(&["log", RUN, "--json", "--follow"]).exits(0).stdout, said.stdout);
+    assert_eq!(site.call(&["log", SITE_RUN_ID, "--json", "--follow"]).exits(0).stdout, said.stdout);
 }
 
 // ---- diffs of what is gone
@@ -185,10 +192,10 @@ fn a_damaged_run_is_listed_with_the_others() {
         runs.iter().find(|run| run["run_id"] == id).expect("the run").clone()
     };
     assert_eq!(
-        (&find("bad")["state"], &find(RUN)["state"]),
+        (&find("bad")["state"], &find(SITE_RUN_ID)["state"]),
         (&"unreadable".into(), &"stopped".into())
     );
-    assert!(find("bad")["error"].is_string() && find(RUN)["error"].is_null());
+    assert!(find("bad")["error"].is_string() && find(SITE_RUN_ID)["error"].is_null());
     let _ = site.call(&["log", "bad"]).exits(1).says(["line 4"]);
 }
 
@@ -347,7 +354,7 @@ fn the_page_has_every_eval_with_its_figures_and_texts() {
         "it names a place on this machine"
     );
     for _ in 0..2 {
-        let _ = site.call(&["report", RUN]).exits(0);
+        let _ = site.call(&["report", SITE_RUN_ID]).exits(0);
         let unchecked = "Not checked yet: <code>treebeam report t</code> checks files, digests, commits and decisions, \
                          and writes this page again.";
         let checked = "<strong>Nothing found.</strong> Files, digests, commits and decisions are as recorded.";
@@ -361,7 +368,7 @@ fn spoiled_files_are_left_out(site: &Site) {
     let long = "+x\n".repeat(50_000);
     fs::write(site.path("eval/0001/experiment/candidate.diff"), &long).expect("to write");
     fs::write(site.path("artifacts/e0001.csv"), "<script>").expect("to write");
-    let _ = site.call(&["report", RUN]).exits(5);
+    let _ = site.call(&["report", SITE_RUN_ID]).exits(5);
     let page = site.text("report.html");
     let (_, eval) = page.split_once("id=\"e0001\"").expect("the eval");
     let (eval, _) = eval.split_once("</details><details class=\"item\"").expect("the next one");

@@ -10,7 +10,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::time::Duration;
 use treebeam_testkit::held::HeldGit;
-use treebeam_testkit::program::{RUN, Said, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Said, Site};
 use treebeam_testkit::repo::pipe;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
@@ -28,15 +28,15 @@ const COMMANDS: [&[&str]; 13] = [
     &["doctor"],
     &["clean", "--dry-run"],
     &["clean"],
-    &["status", RUN],
-    &["best", RUN],
-    &["show", RUN, "n0000"],
-    &["show", RUN, "e0001"],
-    &["diff", RUN, "e0001"],
-    &["log", RUN],
-    &["export", RUN, "--branch", "kept"],
-    &["report", RUN],
-    &["validate", RUN],
+    &["status", SITE_RUN_ID],
+    &["best", SITE_RUN_ID],
+    &["show", SITE_RUN_ID, "n0000"],
+    &["show", SITE_RUN_ID, "e0001"],
+    &["diff", SITE_RUN_ID, "e0001"],
+    &["log", SITE_RUN_ID],
+    &["export", SITE_RUN_ID, "--branch", "kept"],
+    &["report", SITE_RUN_ID],
+    &["validate", SITE_RUN_ID],
 ];
 
 /// Special file in the place of a file.
@@ -94,10 +94,13 @@ fn nothing_in_the_place_of_a_file_keeps_a_command_waiting() {
             let whole = ["list", "doctor", "clean"].contains(&arguments[0]);
             assert!(!whole || said.code == Some(0), "{name} {trap:?} {arguments:?}: {said:?}");
             if arguments == ["list"] {
-                assert!(said.stdout.contains(OTHER) && said.stdout.contains(RUN), "{said:?}");
+                assert!(
+                    said.stdout.contains(OTHER) && said.stdout.contains(SITE_RUN_ID),
+                    "{said:?}"
+                );
             }
         }
-        let said = in_time(&site, &["resume", RUN, "--quiet"]);
+        let said = in_time(&site, &["resume", SITE_RUN_ID, "--quiet"]);
         let asked = ["journal.jsonl", "run.lock"].contains(&name);
         assert!(!asked || said.stderr.contains("not a regular file"), "{name}: {}", said.stderr);
         drop(fs::remove_file(&path));
@@ -105,14 +108,14 @@ fn nothing_in_the_place_of_a_file_keeps_a_command_waiting() {
             fs::rename(kept, path).expect("to put it back");
         }
     }
-    let _ = site.call(&["validate", RUN]).exits(0);
+    let _ = site.call(&["validate", SITE_RUN_ID]).exits(0);
 }
 
 /// Holds a run in the middle of its first patch, changes its journal, and returns the outcome.
 fn disturbed(treat: impl FnOnce(&Path)) -> (Site, Said) {
     let site = Site::new(BINARY);
     let git = HeldGit::new(&site);
-    let run = [&["run", "--dry-run", "--run-id", RUN][..], &SMALL[1..]].concat();
+    let run = [&["run", "--dry-run", "--run-id", SITE_RUN_ID][..], &SMALL[1..]].concat();
     let call = git.begin(&site, &run);
     treat(&site.path("journal.jsonl"));
     git.let_go();
@@ -136,8 +139,8 @@ fn a_journal_that_loses_its_name_during_a_run_is_put_back() {
         assert_eq!(restored.count(), 1);
         assert_eq!(site.manifest()["history"]["journal_restorations"], 1);
         site.must_be_sound();
-        let _ = whole.call(&["report", RUN]).exits(0);
-        let _ = site.call(&["report", RUN]).exits(0);
+        let _ = whole.call(&["report", SITE_RUN_ID]).exits(0);
+        let _ = site.call(&["report", SITE_RUN_ID]).exits(0);
         whole.must_equal(&site);
     }
 }
@@ -150,9 +153,9 @@ fn a_journal_that_is_cut_during_a_run_ends_it_with_all_of_it_in_the_manifest() {
     let _ = said.exits(1).says(["journal.jsonl` was changed while the run went on", "--force"]);
     assert_eq!(fs::metadata(site.path("journal.jsonl")).expect("it").len(), 100);
     assert_ne!(site.manifest()["evaluations"]["0001"], serde_json::Value::Null);
-    let _ = site.call(&["resume", RUN, "--quiet"]).exits(1).says(["--force"]);
-    let _ = site.call(&["resume", RUN, "--quiet", "--force"]).exits(0);
-    let _ = site.call(&["validate", RUN]).exits(0);
+    let _ = site.call(&["resume", SITE_RUN_ID, "--quiet"]).exits(1).says(["--force"]);
+    let _ = site.call(&["resume", SITE_RUN_ID, "--quiet", "--force"]).exits(0);
+    let _ = site.call(&["validate", SITE_RUN_ID]).exits(0);
 }
 
 #[test]
@@ -168,8 +171,8 @@ fn an_earlier_line_that_is_changed_during_a_run_ends_it_with_all_of_it_in_the_ma
     let _ = said.exits(1).says(["its first line was changed", "--force"]);
     assert_ne!(site.manifest()["evaluations"]["0001"], serde_json::Value::Null);
     fs::rename(site.path("journal.jsonl"), site.path("journal.away")).expect("to move it away");
-    let _ = site.call(&["resume", RUN, "--quiet", "--force"]).exits(0);
-    let _ = site.call(&["validate", RUN]).exits(0);
+    let _ = site.call(&["resume", SITE_RUN_ID, "--quiet", "--force"]).exits(0);
+    let _ = site.call(&["validate", SITE_RUN_ID]).exits(0);
 }
 
 #[test]
@@ -183,10 +186,13 @@ fn a_damaged_manifest_without_a_journal_says_what_is_wrong_and_where() {
     let cut: String = text.split_inclusive('\n').take(lines - 3).collect();
     fs::write(site.path("manifest.json"), cut).expect("to write");
     let end = format!("at line {} column ", lines - 2);
-    let _ = site.call(&["status", RUN]).exits(1).says(["manifest.json", "EOF while", &end]);
+    let _ = site.call(&["status", SITE_RUN_ID]).exits(1).says(["manifest.json", "EOF while", &end]);
     let spoiled = text.replacen("\"parent_node_id\":\"0000\"", "\"parent_node_id\":7", 1);
     fs::write(site.path("manifest.json"), spoiled).expect("to write");
-    let _ = site.call(&["status", RUN]).exits(1).says(["the checksum does not fit", "nodes.0001"]);
+    let _ = site
+        .call(&["status", SITE_RUN_ID])
+        .exits(1)
+        .says(["the checksum does not fit", "nodes.0001"]);
 }
 
 #[test]
@@ -198,10 +204,10 @@ fn a_run_is_resumed_by_its_path_from_anywhere() {
     let _ = site.call_in(elsewhere.path(), &["status", &path]).exits(0);
     let more = ["resume", &path, "--quiet", "--max-total-idea-evals=2"];
     let _ = site.call_in(elsewhere.path(), &more).exits(0);
-    let relative = format!("./.treebeam/runs/{RUN}");
+    let relative = format!("./.treebeam/runs/{SITE_RUN_ID}");
     let _ = site.call(&["resume", &relative, "--quiet", "--max-depth=2"]).exits(0);
     site.must_be_sound();
-    let archived = elsewhere.path().join(RUN);
+    let archived = elsewhere.path().join(SITE_RUN_ID);
     fs::rename(site.path(""), &archived).expect("to move");
     let archived = archived.display().to_string();
     let said = site.call(&["resume", &archived, "--quiet"]).exits(2);

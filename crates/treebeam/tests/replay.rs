@@ -5,7 +5,7 @@
 #![cfg(unix)]
 
 use std::fs;
-use treebeam_testkit::program::{RUN, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Site};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 
@@ -69,7 +69,8 @@ fn asked(site: &Site) -> u64 {
 }
 
 fn record(site: &Site) -> u64 {
-    let _ = site.call(&["run", "--run-id", RUN, "--quiet", "--max-parallel-evals=2"]).exits(0);
+    let _ =
+        site.call(&["run", "--run-id", SITE_RUN_ID, "--quiet", "--max-parallel-evals=2"]).exits(0);
     asked(site)
 }
 
@@ -78,12 +79,13 @@ fn a_recorded_run_ends_in_the_same_tree_and_nobody_is_asked() {
     let site = site();
     let questions = record(&site);
     assert!(questions > 6, "{questions} questions");
-    let said = site.call(&["run", "--replay", RUN, "--run-id", "again", "--quiet"]).exits(0);
+    let said =
+        site.call(&["run", "--replay", SITE_RUN_ID, "--run-id", "again", "--quiet"]).exits(0);
     assert!(said.stderr.contains("the tree is that of run t"), "{}", said.stderr);
     assert_eq!(asked(&site), questions, "nobody was asked");
     let of =
         |run: &str| site.call(&["show", run, "n0001", "--json"]).exits(0).json_lines()[0].clone();
-    let (before, after) = (of(RUN), of("again"));
+    let (before, after) = (of(SITE_RUN_ID), of("again"));
     assert_eq!(before["idea"], after["idea"]);
     let _ = site.call(&["validate", "again"]).exits(0);
     // A replay has a record of its own, which can be replayed.
@@ -95,12 +97,14 @@ fn a_recorded_run_ends_in_the_same_tree_and_nobody_is_asked() {
 #[test]
 fn one_with_a_control_group_is_replayed_with_it() {
     let site = site();
-    let flags = ["--run-id", RUN, "--quiet", "--max-parallel-evals=2", "--control=best-of-n=0.4"];
+    let flags =
+        ["--run-id", SITE_RUN_ID, "--quiet", "--max-parallel-evals=2", "--control=best-of-n=0.4"];
     let _ = site.call(&[&["run"], &flags[..]].concat()).exits(0);
     let questions = asked(&site);
-    let said = site.call(&["run", "--replay", RUN, "--run-id", "again", "--quiet"]).exits(0);
+    let said =
+        site.call(&["run", "--replay", SITE_RUN_ID, "--run-id", "again", "--quiet"]).exits(0);
     assert!(said.stderr.contains("the tree is that of run t"), "{}", said.stderr);
-    let without = ["run", "--replay", RUN, "--run-id", "other", "--control=none"];
+    let without = ["run", "--replay", SITE_RUN_ID, "--run-id", "other", "--control=none"];
     let _ = site.call(&without).exits(2).says(["it began with best-of-n=0.4"]);
     assert_eq!(asked(&site), questions, "nobody was asked");
     let of = |run: &str| {
@@ -108,7 +112,7 @@ fn one_with_a_control_group_is_replayed_with_it() {
         let control = &best["control"];
         ["control_evals", "shared_evals", "ahead"].map(|key| control[key].clone())
     };
-    let (before, after) = (of(RUN), of("again"));
+    let (before, after) = (of(SITE_RUN_ID), of("again"));
     assert!(before[0].as_u64().is_some_and(|evals| evals > 0), "{before:?}");
     assert_eq!(before, after);
 }
@@ -117,7 +121,7 @@ fn one_with_a_control_group_is_replayed_with_it() {
 fn one_that_was_cut_off_goes_on_with_nobody_asked() {
     let site = site();
     let questions = record(&site);
-    let flags = ["run", "--replay", RUN, "--run-id", "again", "--quiet"];
+    let flags = ["run", "--replay", SITE_RUN_ID, "--run-id", "again", "--quiet"];
     let killed = site.call_and_kill(&flags, std::time::Duration::from_millis(900));
     assert_ne!(killed.code, Some(1), "{}", killed.stderr);
     let said = site.call(&["run", "--run-id", "again", "--quiet"]).exits(0);
@@ -129,13 +133,13 @@ fn one_that_was_cut_off_goes_on_with_nobody_asked() {
 fn without_the_record_nothing_goes_on_and_nothing_is_lost() {
     let site = site();
     let questions = record(&site);
-    let part = ["run", "--replay", RUN, "--run-id", "part", "--quiet", "--max-depth=1"];
+    let part = ["run", "--replay", SITE_RUN_ID, "--run-id", "part", "--quiet", "--max-depth=1"];
     drop(site.call(&part));
     let runs = site.repo.path().join(".treebeam/runs");
-    fs::rename(runs.join(RUN), site.repo.beside("away")).expect("a folder");
+    fs::rename(runs.join(SITE_RUN_ID), site.repo.beside("away")).expect("a folder");
     let deeper = ["resume", "part", "--quiet", "--max-depth=2"];
     let _ = site.call(&deeper).exits(4).says(["goes by the record of run `t`, which is gone"]);
-    fs::rename(site.repo.beside("away"), runs.join(RUN)).expect("a folder");
+    fs::rename(site.repo.beside("away"), runs.join(SITE_RUN_ID)).expect("a folder");
     let _ = site.call(&deeper).exits(0).says(["the tree is that of run t"]);
     assert_eq!(asked(&site), questions, "nobody was asked");
 }
@@ -149,11 +153,12 @@ fn a_run_in_which_evals_were_tried_again_by_themselves_is_replayed() {
         if 'Treebeam-Eval' in said and 'Treebeam-Attempt: 2' not in said:\n    sys.exit(f'no, {os.getpid()} {time.time_ns()}')\n";
     site.repo.write("sweep.py", &format!("{fails}{SWEEP}")).expect("a file");
     site.repo.commit("a sweep that fails at first").expect("a commit");
-    let _ = site.call(&["run", "--run-id", RUN, "--quiet", "--eval-retries=1"]).exits(0);
+    let _ = site.call(&["run", "--run-id", SITE_RUN_ID, "--quiet", "--eval-retries=1"]).exits(0);
     let questions = asked(&site);
     let evals = site.manifest()["evaluations"].to_string();
     assert!(evals.contains("\"attempt\":2") && !evals.contains("\"attempt\":1"), "{evals}");
-    let said = site.call(&["run", "--replay", RUN, "--run-id", "again", "--quiet"]).exits(0);
+    let said =
+        site.call(&["run", "--replay", SITE_RUN_ID, "--run-id", "again", "--quiet"]).exits(0);
     assert!(said.stderr.contains("the tree is that of run t"), "{}", said.stderr);
     assert_eq!(asked(&site), questions, "nobody was asked");
 }
@@ -168,7 +173,7 @@ fn a_tree_that_is_another_one_is_said() {
     assert!(flat.stderr.contains("the tree is not that of run flat: e0"), "{}", flat.stderr);
     assert!(flat.stderr.contains(", gain +"), "a gain is called gain: {}", flat.stderr);
     // At a greater depth, prompts would contain the results.
-    let deep = site.call(&["run", "--replay", RUN, "--run-id", "b", "--quiet"]).exits(4);
+    let deep = site.call(&["run", "--replay", SITE_RUN_ID, "--run-id", "b", "--quiet"]).exits(4);
     assert!(deep.stderr.contains("was another question"), "{}", deep.stderr);
     assert_eq!(asked(&site), questions, "nobody was asked");
 }
@@ -179,12 +184,12 @@ fn one_whose_evals_were_tried_again_is_refused() {
     let site = site();
     let broken = site.repo.beside("mood-broken");
     fs::write(&broken, "").expect("a file");
-    let _ = site.call(&["run", "--run-id", RUN, "--quiet", "--max-depth=1"]).exits(1);
+    let _ = site.call(&["run", "--run-id", SITE_RUN_ID, "--quiet", "--max-depth=1"]).exits(1);
     let refused = |why: &str| {
-        let said = site.call(&["run", "--replay", RUN, "--run-id", "again", "--quiet"]);
+        let said = site.call(&["run", "--replay", SITE_RUN_ID, "--run-id", "again", "--quiet"]);
         let _ = said.exits(1).says([&format!("run `t` cannot be replayed: {why}")]);
     };
-    let on = ["resume", RUN, "--quiet", "--max-depth=1", "--eval-retries=3"];
+    let on = ["resume", SITE_RUN_ID, "--quiet", "--max-depth=1", "--eval-retries=3"];
     drop(site.call(&on));
     refused("`eval_retries` was raised after evals had failed");
     fs::remove_file(&broken).expect("to mend it");
@@ -197,13 +202,13 @@ fn what_cannot_be_replayed_is_refused() {
     let site = site();
     let _ = site.call(&["run", "--replay", "nothing"]).exits(2);
     let questions = record(&site);
-    let taken = ["run", "--replay", RUN, "--run-id", RUN];
+    let taken = ["run", "--replay", SITE_RUN_ID, "--run-id", SITE_RUN_ID];
     let _ = site.call(&taken).exits(2).says(["it does not replay run `t`"]);
     let config = fs::read_to_string(site.repo.path().join("treebeam.toml")).expect("a file");
     site.repo
         .write("treebeam.toml", &config.replacen("'agent.py'", "'other.py'", 1))
         .expect("a file");
-    let other = site.call(&["run", "--replay", RUN]).exits(2);
+    let other = site.call(&["run", "--replay", SITE_RUN_ID]).exits(2);
     assert!(other.stderr.contains("is another one than in run `t`"), "{}", other.stderr);
     site.repo.write("treebeam.toml", &config).expect("a file");
     let late = ["run", "--run-id", "late", "--deadline=1ms", "--quiet"];

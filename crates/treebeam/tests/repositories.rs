@@ -6,7 +6,7 @@
 use std::fs::{self, File};
 use std::path::Path;
 use std::thread;
-use treebeam_testkit::program::{RUN, Said, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Said, Site};
 use treebeam_testkit::repo::TempRepo;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
@@ -17,7 +17,7 @@ fn start(site: &Site) -> Said {
 }
 
 fn start_in(site: &Site, folder: &Path) -> Said {
-    site.call_in(folder, &[&["run", "--dry-run", "--run-id", RUN], &SMALL[..]].concat())
+    site.call_in(folder, &[&["run", "--dry-run", "--run-id", SITE_RUN_ID], &SMALL[..]].concat())
 }
 
 fn words(command: &str) -> Vec<&str> {
@@ -25,7 +25,7 @@ fn words(command: &str) -> Vec<&str> {
 }
 
 fn folder(name: &str) -> Site {
-    Site::of(TempRepo::folder(name).expect("a folder"), BINARY)
+    Site::from_repo(TempRepo::folder(name).expect("a folder"), BINARY)
 }
 
 // ---- what is refused
@@ -89,7 +89,7 @@ fn a_resume_does_not_ask_for_a_clean_checkout() {
     let _ = start(&site).exits(0);
     site.repo.write("model.py", "x = 2\n").expect("a file");
     site.resume(&["--max-depth=2"]);
-    let _ = site.call(&["run", "--run-id", RUN, "--max-depth=3"]).exits(0);
+    let _ = site.call(&["run", "--run-id", SITE_RUN_ID, "--max-depth=3"]).exits(0);
     assert_eq!(site.repo.git(["status", "--porcelain"]).expect("a status"), " M model.py");
 }
 
@@ -110,7 +110,7 @@ fn a_folder_without_a_repository_is_refused() {
 
 #[test]
 fn a_repository_without_a_commit_is_refused() {
-    let site = Site::of(TempRepo::empty().expect("a repository"), BINARY);
+    let site = Site::from_repo(TempRepo::empty().expect("a repository"), BINARY);
     let _ = start(&site).exits(4).says(["has no commit yet", "commit first"]);
 }
 
@@ -232,8 +232,8 @@ fn a_folder_of_the_repository_and_another_place_work() {
     let _ = start_in(&site, &site.repo.path().join("src/lib")).exits(0);
     site.must_be_sound();
     let place = site.repo.path().display().to_string();
-    let said = site.call_in(&site.repo.home(), &["-C", &place, "status", RUN]).exits(0);
-    assert!(said.stdout.contains(RUN), "{}", said.stdout);
+    let said = site.call_in(&site.repo.home(), &["-C", &place, "status", SITE_RUN_ID]).exits(0);
+    assert!(said.stdout.contains(SITE_RUN_ID), "{}", said.stdout);
     assert!(!site.repo.path().join("src/lib/.treebeam").exists());
 }
 
@@ -245,7 +245,7 @@ fn a_linked_worktree_has_runs_of_its_own() {
     site.repo.git(["worktree", "add", "--quiet", "-b", "side", &name]).expect("a worktree");
     let _ = start_in(&site, &linked).exits(0);
     let _ = site.call_in(&linked, &["validate"]).exits(0);
-    assert!(linked.join(".treebeam/runs").join(RUN).is_dir());
+    assert!(linked.join(".treebeam/runs").join(SITE_RUN_ID).is_dir());
     let list = site.repo.git(["worktree", "list"]).expect("worktrees");
     assert_eq!(list.lines().count(), 4, "{list}");
     assert_eq!(site.repo.git_in(&linked, &["status", "--porcelain"]).expect("a status"), "");
@@ -330,7 +330,7 @@ fn a_second_run_stands_beside_the_first() {
     let _ = site.call(&second).exits(0);
     assert!(refs.lines().all(|line| site.refs().contains(line)), "the first run's refs stay");
     assert_eq!(site.text("TREE_SUMMARY.md"), summary);
-    for run in [RUN, "second"] {
+    for run in [SITE_RUN_ID, "second"] {
         let said = site.call(&["validate", run]).exits(0);
         let _ = said.says([&format!("run {run} is sound")]);
         assert_eq!(site.call(&["status", run, "--json"]).json_lines()[0]["run_id"], run);
@@ -381,10 +381,13 @@ fn a_run_that_somebody_runs_is_locked() {
         "{{\"pid\":4711,\"hostname\":\"box\",\"created_at\":\"{time}\",\"last_heartbeat_at\":\"{time}\"}}"
     );
     fs::write(site.path("run.lock.json"), note).expect("a note");
-    let _ = site.call(&["resume", RUN]).exits(3).says(["process 4711 on `box` since 2026-01-31"]);
+    let _ = site
+        .call(&["resume", SITE_RUN_ID])
+        .exits(3)
+        .says(["process 4711 on `box` since 2026-01-31"]);
     assert_eq!(site.text("journal.jsonl"), journal);
     for reading in ["status", "validate", "report"] {
-        let _ = site.call(&[reading, RUN]).exits(0);
+        let _ = site.call(&[reading, SITE_RUN_ID]).exits(0);
     }
     // Dropping the lock is not enough: a child that another test is starting may have the file
     // open, too.

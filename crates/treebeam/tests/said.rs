@@ -4,7 +4,7 @@
 #![cfg(unix)]
 
 use serde_json::Value;
-use treebeam_testkit::program::{RUN, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Site};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 
@@ -67,7 +67,7 @@ fn a_root_that_fails_is_mended_by_a_new_run_or_outside_of_its_commit() {
         "stays at its root commit",
         "`treebeam resume t` sweeps",
     ];
-    let said = site.call(&["run", "--run-id", RUN]).exits(4).says(hints);
+    let said = site.call(&["run", "--run-id", SITE_RUN_ID]).exits(4).says(hints);
     for (view, words) in
         [("list", "measured nothing: the sweep exited 1"), ("status", "measured nothing")]
     {
@@ -78,14 +78,14 @@ fn a_root_that_fails_is_mended_by_a_new_run_or_outside_of_its_commit() {
     assert!(said.stderr.contains(short), "{short}: {}", said.stderr);
     let _ = site.repo.git(["rm", "-q", "broken"]).expect("a removal");
     site.repo.commit("mended").expect("a commit");
-    let _ = site.call(&["resume", RUN]).exits(4).says(hints);
+    let _ = site.call(&["resume", SITE_RUN_ID]).exits(4).says(hints);
     let _ = site.call(&["run", "--run-id", "new"]).exits(0);
 }
 
 #[test]
 fn what_is_protected_is_named_when_the_coder_repeats_it() {
     let site = site(".gitattributes");
-    let said = site.call(&["run", "--run-id", RUN]).exits(1);
+    let said = site.call(&["run", "--run-id", SITE_RUN_ID]).exits(1);
     let line = "e0001: failed at implement (protected): `.gitattributes`";
     let _ = said.says([line, "the diff does not apply"]);
     let [error] = &errors(&site)[..] else { panic!("not one") };
@@ -101,7 +101,7 @@ fn a_new_file_that_is_too_large_goes_back_to_the_coder() {
         .replace("long", &"long ".repeat(500));
     site.repo.write("change.diff", &large).expect("a file");
     site.repo.commit("a large file").expect("a commit");
-    let _ = site.call(&["run", "--run-id", RUN]).exits(1);
+    let _ = site.call(&["run", "--run-id", SITE_RUN_ID]).exits(1);
     let [error] = &errors(&site)[..] else { panic!("not one") };
     let message = error["message"].as_str().unwrap_or_default();
     assert!(message.contains("`cache.bin` is new and has 3 KiB"), "{message}");
@@ -117,13 +117,14 @@ fn a_lock_of_the_packed_refs_costs_one_wait_and_one_message() {
     std::fs::write(&lock, "").expect("a lock");
     let begun = std::time::Instant::now();
     let flags = ["--ideas-per-node=6", "--beam-width=1", "--max-depth=2"];
-    let said = site.call(&[&["run", "--dry-run", "--run-id", RUN], &flags[..]].concat()).exits(0);
+    let said =
+        site.call(&[&["run", "--dry-run", "--run-id", SITE_RUN_ID], &flags[..]].concat()).exits(0);
     let waited = begun.elapsed();
     assert!(waited < std::time::Duration::from_secs(30), "{waited:?}");
     assert_eq!(said.stderr.matches("packed-refs.lock").count(), 1, "{}", said.stderr);
     assert_eq!(site.manifest()["evaluations"].as_object().expect("evals").len(), 12);
     assert!(lock.exists(), "another git may hold it");
-    let said = site.call(&["clean", RUN]).exits(1).says(["not removed: ", " refs: "]);
+    let said = site.call(&["clean", SITE_RUN_ID]).exits(1).says(["not removed: ", " refs: "]);
     assert_eq!(said.stderr.matches("packed-refs.lock").count(), 1, "{}", said.stderr);
 }
 
@@ -133,15 +134,15 @@ fn the_limit_of_a_files_size_is_told_as_what_it_is() {
     let limited = repo.beside("limited");
     let text = format!("#!/bin/sh\nulimit -f 16\nexec '{BINARY}' \"$@\"\n");
     treebeam_testkit::repo::script(&limited, &text).expect("a script");
-    let site = Site::of(repo, limited.to_str().expect("a path"));
-    let said = site.call(&["run", "--dry-run", "--run-id", RUN, "--max-depth=2"]).exits(1);
+    let site = Site::from_repo(repo, limited.to_str().expect("a path"));
+    let said = site.call(&["run", "--dry-run", "--run-id", SITE_RUN_ID, "--max-depth=2"]).exits(1);
     let _ = said.says(["ulimit -f"]);
 }
 
 #[test]
 fn a_sweep_that_fails_says_why_on_its_line() {
     let site = site("broken");
-    let said = site.call(&["run", "--run-id", RUN]).exits(1);
+    let said = site.call(&["run", "--run-id", SITE_RUN_ID]).exits(1);
     let _ =
         said.says(["e0001: failed at sweep (sweep): the sweep exited 1: ValueError: no prices\n"]);
     let [error] = &errors(&site)[..] else { panic!("not one") };
@@ -156,12 +157,12 @@ fn every_view_of_a_failure_has_its_last_line() {
     assert_ne!(long, SWEEP);
     site.repo.write("sweep.py", &long).expect("a file");
     site.repo.commit("it says more").expect("a commit");
-    let _ = site.call(&["run", "--run-id", RUN, "--eval-retries=1"]).exits(1);
+    let _ = site.call(&["run", "--run-id", SITE_RUN_ID, "--eval-retries=1"]).exits(1);
     let why = "the sweep exited 1: ValueError: no prices";
-    let said = site.call(&["log", RUN]).exits(0);
+    let said = site.call(&["log", SITE_RUN_ID]).exits(0);
     assert_eq!(said.stdout.matches(why).count(), 2, "{}", said.stdout);
     for id in ["e0001", "n0000"] {
-        let said = site.call(&["show", RUN, id]).exits(0);
+        let said = site.call(&["show", SITE_RUN_ID, id]).exits(0);
         assert!(said.stdout.contains(why), "{}", said.stdout);
     }
     let report = site.text("TREE_SUMMARY.md");
@@ -179,9 +180,9 @@ fn every_view_of_a_root_that_fails_has_its_last_line() {
     site.repo.write("sweep.py", &sweep).expect("a file");
     site.repo.write("broken", "\n").expect("a file");
     site.repo.commit("broken").expect("a commit");
-    let _ = site.call(&["run", "--run-id", RUN]).exits(4);
+    let _ = site.call(&["run", "--run-id", SITE_RUN_ID]).exits(4);
     let why = "the sweep exited 1: ValueError: no prices";
-    for view in [&["list"][..], &["log", RUN]] {
+    for view in [&["list"][..], &["log", SITE_RUN_ID]] {
         let said = site.call(view).exits(0).stdout;
         assert!(said.contains(why), "{view:?}: {said}");
     }
@@ -196,8 +197,8 @@ fn every_view_of_ideas_that_fail_has_the_last_line() {
     site.repo.write("treebeam.toml", &config).expect("a file");
     site.repo.write("ideas.py", &agent).expect("a file");
     site.repo.commit("ideas that fail").expect("a commit");
-    let _ = site.call(&["run", "--run-id", RUN]).exits(1);
-    let said = site.call(&["log", RUN]).exits(0).stdout;
+    let _ = site.call(&["run", "--run-id", SITE_RUN_ID]).exits(1);
+    let said = site.call(&["log", SITE_RUN_ID]).exits(0).stdout;
     for text in [said, site.text("TREE_SUMMARY.md"), site.text("report.html")] {
         assert!(text.contains("failed, exit status: 1: ValueError: no prices"), "{text}");
     }
@@ -207,7 +208,8 @@ fn every_view_of_ideas_that_fail_has_the_last_line() {
 fn an_eval_without_a_primary_says_so() {
     let site = Site::new(BINARY);
     let flags = ["--ideas-per-node=5", "--beam-width=2", "--max-depth=2"];
-    let said = site.call(&[&["run", "--dry-run", "--run-id", RUN], &flags[..]].concat()).exits(0);
+    let said =
+        site.call(&[&["run", "--dry-run", "--run-id", SITE_RUN_ID], &flags[..]].concat()).exits(0);
     let manifest = site.manifest();
     let mut without = 0;
     for (id, eval) in manifest["evaluations"].as_object().expect("evals") {
@@ -226,7 +228,8 @@ fn an_eval_without_a_primary_says_so() {
 fn an_eval_whose_results_are_flawed_says_what_the_gate_will_say() {
     let site = Site::new(BINARY);
     let flags = ["--ideas-per-node=7", "--beam-width=2", "--max-depth=2"];
-    let said = site.call(&[&["run", "--dry-run", "--run-id", RUN], &flags[..]].concat()).exits(0);
+    let said =
+        site.call(&[&["run", "--dry-run", "--run-id", SITE_RUN_ID], &flags[..]].concat()).exits(0);
     let manifest = site.manifest();
     let mut flawed = 0;
     for (id, eval) in manifest["evaluations"].as_object().expect("evals") {

@@ -4,7 +4,7 @@
 #![cfg(test)]
 
 use std::time::Duration;
-use treebeam_testkit::program::{RUN, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Site};
 use treebeam_testkit::repo::TempRepo;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
@@ -54,7 +54,7 @@ fn the_path_of_the_repository_does_not_matter() {
     far.write("model.py", "x = 1\n").expect("a file");
     far.write("src/lib/part.txt", "a part\n").expect("a file");
     far.commit("first").expect("a commit");
-    let far = run(Site::of(far, BINARY), "2");
+    let far = run(Site::from_repo(far, BINARY), "2");
     check_same(&run(Site::new(BINARY), "2"), &far);
     let (path, home) = (far.repo.path().display().to_string(), far.repo.home());
     for folder in ["artifacts", "node_ideas", "eval"] {
@@ -69,7 +69,7 @@ fn the_path_of_the_repository_does_not_matter() {
 /// of kills.
 fn killed(after: Duration, parallel: &str) -> (Site, u32) {
     let site = Site::new(BINARY);
-    let start = ["run", "--dry-run", "--run-id", RUN, "--max-parallel-evals", parallel];
+    let start = ["run", "--dry-run", "--run-id", SITE_RUN_ID, "--max-parallel-evals", parallel];
     let start = [&start[..], &SIZE[..]].concat();
     let mut kills = 0;
     while site.call_and_kill(&start, after + after * kills / 4).code != Some(0) {

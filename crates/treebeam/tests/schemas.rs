@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 use std::fs;
-use treebeam_testkit::program::{RUN, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Site};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 
@@ -75,7 +75,8 @@ fn all_fits(site: &Site) {
     let evals = keys("evaluations").map(|id| format!("e{id}"));
     let items: Vec<_> = evals.chain(keys("nodes").map(|id| format!("n{id}"))).collect();
     let items: Vec<_> = items.into_iter().chain(keys("conversations")).collect();
-    let shown: Vec<_> = items.iter().flat_map(|id| printed(site, &["show", RUN, id])).collect();
+    let shown: Vec<_> =
+        items.iter().flat_map(|id| printed(site, &["show", SITE_RUN_ID, id])).collect();
     fits(site, "show", &shown);
     let ended = |id: &String| ["completed", "failed"].contains(&status(&manifest, id));
     let summary = |id: String| {
@@ -84,7 +85,7 @@ fn all_fits(site: &Site) {
     };
     let summaries: Vec<Value> = keys("evaluations").filter(ended).map(summary).collect();
     fits(site, "summary", &summaries);
-    fits(site, "diff", &printed(site, &["diff", RUN, "n0001"]));
+    fits(site, "diff", &printed(site, &["diff", SITE_RUN_ID, "n0001"]));
     fits(site, "status", &printed(site, &["status"]));
     fits(site, "best", &printed(site, &["best"]));
     fits(site, "validate", &printed(site, &["validate"]));
@@ -110,7 +111,7 @@ fn a_run_with_a_control_group_fits_too() {
     let site = Site::new(BINARY);
     site.run(&["--quiet", "--ideas-per-node=4", "--max-depth=2", "--control=best-of-n=0.4"]);
     all_fits(&site);
-    fits(&site, "end", &printed(&site, &["resume", RUN]));
+    fits(&site, "end", &printed(&site, &["resume", SITE_RUN_ID]));
 }
 
 #[test]
@@ -144,13 +145,14 @@ fn an_open_run_and_a_damaged_one_fit_too() {
     fs::create_dir_all(site.path("../bad")).expect("a folder");
     fs::write(site.path("../bad/journal.jsonl"), "nothing\n").expect("a journal");
     fits(&site, "list", &printed(&site, &["list"]));
-    fits(&site, "status", &printed(&site, &["status", RUN]));
-    fits(&site, "best", &printed(&site, &["best", RUN]));
+    fits(&site, "status", &printed(&site, &["status", SITE_RUN_ID]));
+    fits(&site, "best", &printed(&site, &["best", SITE_RUN_ID]));
     let open = ["e0001", "e0002", "e0005", "n0000"];
-    let shown: Vec<_> = open.iter().flat_map(|id| printed(&site, &["show", RUN, id])).collect();
+    let shown: Vec<_> =
+        open.iter().flat_map(|id| printed(&site, &["show", SITE_RUN_ID, id])).collect();
     fits(&site, "show", &shown);
     fs::remove_file(site.path("artifacts/root.csv")).expect("to remove");
-    fits(&site, "validate", &printed(&site, &["validate", RUN]));
+    fits(&site, "validate", &printed(&site, &["validate", SITE_RUN_ID]));
 }
 
 #[cfg(unix)]
@@ -158,12 +160,13 @@ fn an_open_run_and_a_damaged_one_fit_too() {
 fn a_run_that_is_steered_fits_too() {
     let site = Site::new(BINARY);
     let git = treebeam_testkit::held::HeldGit::new(&site);
-    let start = ["run", "--dry-run", "--run-id", RUN, "--ideas-per-node=2", "--max-depth=1"];
+    let start =
+        ["run", "--dry-run", "--run-id", SITE_RUN_ID, "--ideas-per-node=2", "--max-depth=1"];
     let call = git.begin(&site, &start);
     let file = site.repo.beside("mine.md");
     fs::write(&file, "Mine\n\nREQUIRED_CHANGES: append `gain 200 by me`\n").expect("a file");
     let file = file.display().to_string();
-    fits(&site, "idea", &printed(&site, &["idea", "add", RUN, &file]));
+    fits(&site, "idea", &printed(&site, &["idea", "add", SITE_RUN_ID, &file]));
     fits(&site, "steer", &printed(&site, &["pause"]));
     fits(&site, "status", &printed(&site, &["status"]));
     fits(&site, "list", &printed(&site, &["list"]));
@@ -190,8 +193,8 @@ const DOCUMENTS: [(&str, &[&str], &str); 23] = [
         &["run", "--dry-run", "--run-id", "u", "--ideas-per-node=1", "--max-depth=1"],
         "journal",
     ),
-    ("resume", &["resume", RUN, "--max-depth=2"], "journal"),
-    ("log", &["log", RUN], "journal"),
+    ("resume", &["resume", SITE_RUN_ID, "--max-depth=2"], "journal"),
+    ("log", &["log", SITE_RUN_ID], "journal"),
     ("eval", &["eval", "--config=eval.toml", "--idea=idea.txt"], "eval"),
     ("baseline", &["baseline", "--config=eval.toml"], "baseline"),
     ("ideas", &["ideas", "--config=eval.toml", "--count=2", "--ideas-dir=ideas"], "ideas"),
@@ -200,15 +203,15 @@ const DOCUMENTS: [(&str, &[&str], &str); 23] = [
     ("doctor", &["doctor"], "doctor"),
     ("config", &["config"], "config"),
     ("agents", &["agents"], "agents"),
-    ("status", &["status", RUN], "status"),
-    ("best", &["best", RUN], "best"),
+    ("status", &["status", SITE_RUN_ID], "status"),
+    ("best", &["best", SITE_RUN_ID], "best"),
     ("list", &["list"], "list"),
-    ("show", &["show", RUN, "n0000"], "show"),
-    ("diff", &["diff", RUN, "e0001"], "diff"),
-    ("export", &["export", RUN, "--branch=best"], "export"),
-    ("report", &["report", RUN], "report"),
-    ("validate", &["validate", RUN], "validate"),
-    ("clean", &["clean", RUN, "--worktrees", "--dry-run"], "clean"),
+    ("show", &["show", SITE_RUN_ID, "n0000"], "show"),
+    ("diff", &["diff", SITE_RUN_ID, "e0001"], "diff"),
+    ("export", &["export", SITE_RUN_ID, "--branch=best"], "export"),
+    ("report", &["report", SITE_RUN_ID], "report"),
+    ("validate", &["validate", SITE_RUN_ID], "validate"),
+    ("clean", &["clean", SITE_RUN_ID, "--worktrees", "--dry-run"], "clean"),
     ("completions", &["completions", "bash"], "completions"),
     ("man", &["man"], "man"),
     ("schema", &["schema"], "schema"),
@@ -276,7 +279,7 @@ fn every_command_prints_what_a_schema_describes() {
     }
     let folder = site.repo.beside("man").display().to_string();
     fits(&site, "man", &printed(&site, &["man", &folder]));
-    fits(&site, "clean", &printed(&site, &["clean", RUN, "--worktrees", "--yes"]));
+    fits(&site, "clean", &printed(&site, &["clean", SITE_RUN_ID, "--worktrees", "--yes"]));
     fits(&site, "manifest", &[site.manifest()]);
 }
 
@@ -288,7 +291,14 @@ fn a_run_with_real_agents_fits_too() {
         site.repo.write(name, text).expect("a file");
     }
     site.repo.commit("an agent").expect("a commit");
-    let run = ["run", "--config=eval.toml", "--run-id", RUN, "--ideas-per-node=1", "--max-depth=1"];
+    let run = [
+        "run",
+        "--config=eval.toml",
+        "--run-id",
+        SITE_RUN_ID,
+        "--ideas-per-node=1",
+        "--max-depth=1",
+    ];
     let _ = site.call(&run).exits(0);
     fits(&site, "manifest", &[site.manifest()]);
     fits(&site, "journal", &lines(&site.text("journal.jsonl")));

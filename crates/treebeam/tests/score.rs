@@ -38,7 +38,7 @@ fn folder(files: &[(&str, &str)]) -> Site {
     for (name, text) in files {
         folder.write(name, text).expect("a file");
     }
-    Site::of(folder, BINARY)
+    Site::from_repo(folder, BINARY)
 }
 
 fn score(site: &Site, arguments: &str) -> Said {

@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 use std::ffi::OsString;
-use treebeam_testkit::program::{RUN, Said, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Said, Site};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 const SMALL: [&str; 2] = ["--ideas-per-node=2", "--max-depth=1"];
@@ -79,7 +79,7 @@ fn config_shows_values_and_origins() {
 fn a_run_takes_its_size_from_file_environment_and_flags() {
     let site = Site::new(BINARY);
     write(&site, "treebeam.toml", "ideas_per_node = 4\nmax_depth = 1\nbeam_width = 2\n");
-    let arguments = ["run", "--dry-run", "--run-id", RUN, "--beam-width=3"];
+    let arguments = ["run", "--dry-run", "--run-id", SITE_RUN_ID, "--beam-width=3"];
     let variables = [("TREEBEAM_IDEAS_PER_NODE", "5"), ("TREEBEAM_BEAM_WIDTH", "1")];
     let _ = call_with(&site, &variables, &arguments).exits(0);
     let config = site.manifest()["run_config"].clone();
@@ -96,35 +96,37 @@ fn a_meaning_from_any_origin_is_refused_on_resume() {
     let journal = site.text("journal.jsonl");
     let would = "would change what the results of this run mean: it began with";
     write(&site, "treebeam.toml", "max_parallel_evals = 1\nideas_per_node = 5\n");
-    let _ = site.call(&["resume", RUN]).exits(2).says([
+    let _ = site.call(&["resume", SITE_RUN_ID]).exits(2).says([
         &format!("error: `treebeam.toml`, line 2: `ideas_per_node`: 5 {would} 2"),
         "hint: set the key back or repeat `--ideas-per-node 2`, or start another run",
     ]);
-    let _ = site.call(&["resume", RUN, "--ideas-per-node=2"]).exits(0);
+    let _ = site.call(&["resume", SITE_RUN_ID, "--ideas-per-node=2"]).exits(0);
     write(&site, "treebeam.toml", "protect = ['eval/**']\n");
-    let _ = site.call(&["resume", RUN]).exits(2).says([
+    let _ = site.call(&["resume", SITE_RUN_ID]).exits(2).says([
         &format!("`treebeam.toml`, line 1: `protect`: [treebeam.toml, .treebeam/**, eval/**] {would} [treebeam.toml"),
         "hint: set the key back, or start another run",
     ]);
     write(&site, "treebeam.toml", "");
-    let _ = call_with(&site, &[("TREEBEAM_SWEEP_CONFIG_LIMIT", "3")], &["resume", RUN])
+    let _ = call_with(&site, &[("TREEBEAM_SWEEP_CONFIG_LIMIT", "3")], &["resume", SITE_RUN_ID])
         .exits(2)
         .says([
             &format!("error: `TREEBEAM_SWEEP_CONFIG_LIMIT=3` {would} all"),
             "hint: unset the variable or repeat `--sweep-config-limit none`, or start another run",
         ]);
-    let _ = call_with(&site, &[("TREEBEAM_GATE_MIN_ROWS", "3")], &["resume", RUN]).exits(2).says([
-        &format!("error: `TREEBEAM_GATE_MIN_ROWS=3` {would} as many as the root has"),
-        "hint: unset the variable, or start another run",
-    ]);
+    let _ = call_with(&site, &[("TREEBEAM_GATE_MIN_ROWS", "3")], &["resume", SITE_RUN_ID])
+        .exits(2)
+        .says([
+            &format!("error: `TREEBEAM_GATE_MIN_ROWS=3` {would} as many as the root has"),
+            "hint: unset the variable, or start another run",
+        ]);
     let metrics = [("TREEBEAM_SCORE_METRICS", "[{column = 'loss'}]")];
-    let _ = call_with(&site, &metrics, &["resume", RUN]).exits(2).says([
+    let _ = call_with(&site, &metrics, &["resume", SITE_RUN_ID]).exits(2).says([
         &format!(
             "error: `TREEBEAM_SCORE_METRICS`: the primary loss:higher {would} the primary mean_topN"
         ),
         "hint: unset the variable, or start another run",
     ]);
-    let _ = call_with(&site, &[("TREEBEAM_MAX_DEPT", "3")], &["resume", RUN]).exits(2).says([
+    let _ = call_with(&site, &[("TREEBEAM_MAX_DEPT", "3")], &["resume", SITE_RUN_ID]).exits(2).says([
         "error: `TREEBEAM_MAX_DEPT`: no configuration key has this variable; nearest: `TREEBEAM_MAX_DEPTH`",
     ]);
     assert_eq!(site.text("journal.jsonl"), journal);
@@ -144,7 +146,8 @@ fn a_reach_from_any_origin_is_taken_and_recorded() {
         "note: `max_total_idea_evals` is none from now on, it was 2: treebeam.toml, line 1",
     ]);
     assert_eq!(changed(&site)["reach"]["max_total_idea_evals"], Value::Null);
-    let said = call_with(&site, &[("TREEBEAM_MAX_REVIEW_ROUNDS", "4")], &["resume", RUN]).exits(0);
+    let said =
+        call_with(&site, &[("TREEBEAM_MAX_REVIEW_ROUNDS", "4")], &["resume", SITE_RUN_ID]).exits(0);
     let _ =
         said.says(["`max_review_rounds` is 4 from now on, it was 2: TREEBEAM_MAX_REVIEW_ROUNDS"]);
     assert_eq!(changed(&site)["reach"]["max_review_rounds"], 4);
@@ -158,17 +161,18 @@ fn a_reach_from_any_origin_is_taken_and_recorded() {
 fn runs_lie_where_the_user_wants_them() {
     let site = Site::new(BINARY);
     write(&site, "treebeam.toml", "runs_root = 'out/runs'\n");
-    let run = [&["run", "--dry-run", "--run-id", RUN][..], &SMALL].concat();
+    let run = [&["run", "--dry-run", "--run-id", SITE_RUN_ID][..], &SMALL].concat();
     let _ = site.call(&run).exits(0);
     let folder = site.repo.path().join("out/runs");
-    assert!(folder.join(RUN).join("manifest.json").is_file());
+    assert!(folder.join(SITE_RUN_ID).join("manifest.json").is_file());
     assert!(!site.repo.path().join(".treebeam").exists());
     assert_eq!(site.repo.git(["status", "--porcelain"]).expect("status"), "?? treebeam.toml");
-    for arguments in [&["status"][..], &["validate"], &["resume", RUN], &["validate", "out/runs/t"]]
+    for arguments in
+        [&["status"][..], &["validate"], &["resume", SITE_RUN_ID], &["validate", "out/runs/t"]]
     {
         let _ = site.call(arguments).exits(0);
     }
-    let node = folder.join(RUN).join("wt/0000");
+    let node = folder.join(SITE_RUN_ID).join("wt/0000");
     let _ = site.call_in(&node, &["status"]).exits(2).says(["is a worktree of a run"]);
     for wrong in ["src", ".", "..", ".git/runs"] {
         write(&site, "treebeam.toml", &format!("runs_root = '{wrong}'\n"));
@@ -184,7 +188,7 @@ fn runs_lie_where_the_user_wants_them() {
 fn a_damaged_env_file_is_named_by_line_without_its_value() {
     let site = Site::new(BINARY);
     write(&site, ".env", "A=1\nsk-12345\n");
-    for arguments in [&["config"][..], &["run", "--dry-run", "--run-id", RUN]] {
+    for arguments in [&["config"][..], &["run", "--dry-run", "--run-id", SITE_RUN_ID]] {
         let said =
             site.call(arguments).exits(2).says(["error: `.env`, line 2: it must be `NAME=value`"]);
         assert!(!said.stderr.contains("sk-12345"));
@@ -229,7 +233,7 @@ fn the_command_that_goes_on_keeps_a_run_as_it_is() {
     std::fs::write(site.path("journal.jsonl"), &half).expect("half a journal");
     let status = site.call(&["status"]).exits(0).stdout;
     let said = command(&status, "go on       treebeam ");
-    assert_eq!(said[..2], ["resume", RUN]);
+    assert_eq!(said[..2], ["resume", SITE_RUN_ID]);
     let mut found: Vec<&str> = said[2..].iter().map(String::as_str).collect();
     let mut expected = flags.to_vec();
     found.sort_unstable();
@@ -237,13 +241,13 @@ fn the_command_that_goes_on_keeps_a_run_as_it_is() {
     assert_eq!(found, expected);
     let list = site.call(&["list"]).exits(0).stdout;
     assert_eq!(command(&list, "can go on: `treebeam "), said);
-    let refused = site.call(&["stop", RUN]).exits(1).stderr;
+    let refused = site.call(&["stop", SITE_RUN_ID]).exits(1).stderr;
     assert_eq!(command(&refused.replace("` goes on with it", ""), "hint: `treebeam "), said);
     // Where the configuration cannot be read, there is nothing to compare with.
     write(&site, "treebeam.toml", "max_dept = 1\n");
     let run = site.path("").display().to_string();
     let status = site.call(&["status", &run]).exits(0).stdout;
-    assert_eq!(command(&status, "go on       treebeam "), ["resume", RUN]);
+    assert_eq!(command(&status, "go on       treebeam "), ["resume", SITE_RUN_ID]);
     write(&site, "treebeam.toml", file);
     // From another folder, the command names the folder, too.
     let (top, name) = (site.repo.path(), site.repo.path().file_name().expect("a name"));

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
-use treebeam_testkit::program::{Call, RUN, Site};
+use treebeam_testkit::program::{Call, SITE_RUN_ID, Site};
 use treebeam_testkit::repo::script;
 use treebeam_testkit::traces;
 
@@ -40,7 +40,7 @@ fn plain_site() -> Site {
     let program = repo.beside("plain-treebeam");
     script(&program, &format!("#!/bin/sh\nexec {} '{BINARY}' \"$@\"\n", plainly().join(" ")))
         .expect("a script");
-    Site::of(repo, &program.display().to_string())
+    Site::from_repo(repo, &program.display().to_string())
 }
 
 #[track_caller]
@@ -89,7 +89,7 @@ fn a_job_cannot_be_read() {
     site.repo.write("sweep.sh", &sweep).expect("a file");
     site.repo.write("treebeam.toml", config).expect("a file");
     site.repo.commit("a state").expect("a commit");
-    let call = site.begin(&["baseline", "--quiet", "--run-id", RUN]);
+    let call = site.begin(&["baseline", "--quiet", "--run-id", SITE_RUN_ID]);
     let job = |(pid, said): (u32, String)| said.contains(" job ").then_some(pid);
     let folder: &Path = site.repo.path();
     let pid = await_that("the job runs", || {

@@ -14,14 +14,14 @@ use treebeam_store::RunDir;
 use treebeam_store::inbox::{OutgoingMessage, encode_message};
 use treebeam_store::user_state::UserState;
 use treebeam_testkit::held::HeldGit;
-use treebeam_testkit::program::{Call, RUN, Said, Signal, Site};
+use treebeam_testkit::program::{Call, SITE_RUN_ID, Said, Signal, Site};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 const START: [&str; 9] = [
     "run",
     "--dry-run",
     "--run-id",
-    RUN,
+    SITE_RUN_ID,
     "--ideas-per-node=2",
     "--max-depth=2",
     "--beam-width=1",
@@ -87,9 +87,9 @@ fn was(wishes: &[(&str, bool)]) -> Vec<(String, bool)> {
 
 #[track_caller]
 fn tell(site: &Site, command: &str) -> Value {
-    let document = site.call(&[command, RUN, "--json"]).exits(0).json_lines().remove(0);
+    let document = site.call(&[command, SITE_RUN_ID, "--json"]).exits(0).json_lines().remove(0);
     assert_eq!(document["schema"], format!("treebeam.{command}/1"));
-    assert_eq!(document["run_id"], RUN);
+    assert_eq!(document["run_id"], SITE_RUN_ID);
     document
 }
 
@@ -127,14 +127,14 @@ fn a_paused_run_starts_nothing_and_goes_on_as_if_nothing_had_been() {
     let whole = whole();
     let (site, git, mut call) = held();
     pause(&site, &git);
-    let status = site.call(&["status", RUN]).exits(0).stdout;
+    let status = site.call(&["status", SITE_RUN_ID]).exits(0).stdout;
     assert!(status.contains("treebeam unpause t"), "{status}");
     assert!(status.lines().any(|line| line.starts_with("paused")), "{status}");
-    let status = site.call(&["status", RUN, "--json"]).exits(0).json_lines().remove(0);
+    let status = site.call(&["status", SITE_RUN_ID, "--json"]).exits(0).json_lines().remove(0);
     assert!(status["paused_since"].is_string() && status["stop_reason"].is_null(), "{status}");
     let list = site.call(&["list", "--json"]).exits(0).json_lines().remove(0);
     assert_eq!(list["runs"][0]["state"], "paused");
-    let log = site.call(&["log", RUN]).exits(0).stdout;
+    let log = site.call(&["log", SITE_RUN_ID]).exits(0).stdout;
     assert!(log.contains("run     paused by the user"), "{log}");
     // A process that ignored the pause would have submitted a sweep by now.
     thread::sleep(Duration::from_millis(1500));
@@ -156,7 +156,7 @@ fn a_paused_run_can_be_interrupted_and_a_resume_goes_on() {
     pause(&site, &git);
     call.signal(Signal::Interrupt);
     let _ = call.end(PATIENCE).exits(130).says([GOES_ON]);
-    let status = site.call(&["status", RUN, "--json"]).exits(0).json_lines().remove(0);
+    let status = site.call(&["status", SITE_RUN_ID, "--json"]).exits(0).json_lines().remove(0);
     assert_eq!(status["stop_reason"], "interrupted");
     assert!(status["paused_since"].is_null(), "nobody is there to pause");
     check_ended(&whole, &site, site.call(&START));
@@ -169,7 +169,7 @@ fn a_paused_run_can_be_killed_and_a_resume_goes_on() {
     let (site, git, call) = held();
     pause(&site, &git);
     drop(call);
-    check_ended(&whole, &site, site.call(&["resume", RUN]));
+    check_ended(&whole, &site, site.call(&["resume", SITE_RUN_ID]));
     assert_eq!(asked(&site), was(&[("pause", true), ("unpause", false)]));
 }
 
@@ -187,16 +187,16 @@ fn a_run_that_is_told_to_stop_can_be_resumed() {
     assert_eq!(asked(&site), was(&[("stop", true)]));
     assert_eq!(count(&site, "sweep_submitted"), 1, "nothing new began");
     assert!(site.manifest()["state"]["stop_reason"].is_null());
-    let log = site.call(&["log", RUN]).exits(0).stdout;
+    let log = site.call(&["log", SITE_RUN_ID]).exits(0).stdout;
     assert!(log.contains("left by the user: can be resumed"), "{log}");
-    check_ended(&whole, &site, site.call(&["resume", RUN]));
+    check_ended(&whole, &site, site.call(&["resume", SITE_RUN_ID]));
 }
 
 #[test]
 fn a_run_that_is_told_to_stop_after_this_depth_tries_it_to_its_end() {
     let whole = whole();
     let (site, git, call) = held();
-    let said = site.call(&["stop", RUN, "--after-depth", "--json"]).exits(0);
+    let said = site.call(&["stop", SITE_RUN_ID, "--after-depth", "--json"]).exits(0);
     let document = said.json_lines().remove(0);
     assert_eq!(
         (&document["schema"], &document["outcome"]),
@@ -207,9 +207,9 @@ fn a_run_that_is_told_to_stop_after_this_depth_tries_it_to_its_end() {
         .exits(0)
         .says(["run t stops after depth 0", "`treebeam unpause t` takes that back"]);
     assert_eq!(asked(&site), was(&[("stop_after_depth", true)]), "said twice, and once on record");
-    let status = site.call(&["status", RUN]).exits(0).stdout;
+    let status = site.call(&["status", SITE_RUN_ID]).exits(0).stdout;
     assert!(status.contains("stops       after depth 0; `treebeam unpause t`"), "{status}");
-    let status = site.call(&["status", RUN, "--json"]).exits(0).json_lines().remove(0);
+    let status = site.call(&["status", SITE_RUN_ID, "--json"]).exits(0).json_lines().remove(0);
     assert_eq!(status["stop_after_depth"], 0, "{status}");
     let list = site.call(&["list"]).exits(0).stdout;
     assert!(list.contains("running, stops after depth 0: "), "{list}");
@@ -222,11 +222,11 @@ fn a_run_that_is_told_to_stop_after_this_depth_tries_it_to_its_end() {
     assert_eq!(count(&site, "node_added"), 1, "and what it brought");
     assert_eq!(count(&site, "stopped"), 0, "it is not over");
     site.must_be_sound();
-    let status = site.call(&["status", RUN]).exits(0).stdout;
+    let status = site.call(&["status", SITE_RUN_ID]).exits(0).stdout;
     assert!(status.contains("nobody: it stopped after depth 0, as the user wanted"), "{status}");
-    let log = site.call(&["log", RUN]).exits(0).stdout;
+    let log = site.call(&["log", SITE_RUN_ID]).exits(0).stdout;
     assert!(log.contains("to stop after this depth, as the user wants"), "{log}");
-    check_ended(&whole, &site, site.call(&["resume", RUN]));
+    check_ended(&whole, &site, site.call(&["resume", SITE_RUN_ID]));
     assert_eq!(asked(&site), was(&[("stop_after_depth", true), ("unpause", false)]));
 }
 
@@ -234,17 +234,17 @@ fn a_run_that_is_told_to_stop_after_this_depth_tries_it_to_its_end() {
 fn a_stop_after_this_depth_outlives_a_kill_and_can_be_taken_back() {
     let whole = whole();
     let (site, git, call) = held();
-    let _ = site.call(&["stop", RUN, "--after-depth"]).exits(0);
+    let _ = site.call(&["stop", SITE_RUN_ID, "--after-depth"]).exits(0);
     drop(call);
     git.let_go();
-    let said = site.call(&["resume", RUN]).exits(130);
+    let said = site.call(&["resume", SITE_RUN_ID]).exits(130);
     let _ =
         said.says(["it stops after depth 0, as it was told before", "run t stopped after depth 0"]);
-    check_ended(&whole, &site, site.call(&["resume", RUN]));
+    check_ended(&whole, &site, site.call(&["resume", SITE_RUN_ID]));
 
     let (site, git, call) = held();
-    let _ = site.call(&["stop", RUN, "--after-depth"]).exits(0);
-    let _ = site.call(&["unpause", RUN]).exits(0);
+    let _ = site.call(&["stop", SITE_RUN_ID, "--after-depth"]).exits(0);
+    let _ = site.call(&["unpause", SITE_RUN_ID]).exits(0);
     git.let_go();
     check_ended(&whole, &site, call.end(PATIENCE));
     assert_eq!(asked(&site), was(&[("stop_after_depth", true), ("unpause", true)]));
@@ -259,7 +259,7 @@ fn a_message_that_a_killed_process_left_means_nothing_to_the_next() {
     letter(&site, "m1", UserRequest::Stop, 1);
     drop(call);
     git.let_go();
-    let said = site.call(&["resume", RUN]).says(["`inbox/m1.json` is set aside", "before"]);
+    let said = site.call(&["resume", SITE_RUN_ID]).says(["`inbox/m1.json` is set aside", "before"]);
     check_ended(&whole, &site, said);
     assert_eq!(asked(&site), []);
 
@@ -273,7 +273,7 @@ fn a_message_that_a_killed_process_left_means_nothing_to_the_next() {
     drop(call);
     git.let_go();
     letter(&site, "m1", UserRequest::Pause, 2);
-    check_ended(&whole, &site, site.call(&["resume", RUN]));
+    check_ended(&whole, &site, site.call(&["resume", SITE_RUN_ID]));
     assert_eq!(asked(&site), was(&[("pause", true), ("unpause", false)]));
 }
 
@@ -289,14 +289,14 @@ fn a_message_without_the_users_secret_is_set_aside_and_the_users_own_is_heard() 
     // Another home folder counts as another user.
     let other = site.repo.variables().into_iter();
     let other = other.chain([("XDG_STATE_HOME".into(), site.repo.beside("other").into())]);
-    let said = site.call_with(site.repo.path(), other.collect(), &["stop", RUN]).exits(1);
+    let said = site.call_with(site.repo.path(), other.collect(), &["stop", SITE_RUN_ID]).exits(1);
     let _ = said.says(["run `t` was not told to stop: it does not carry this user's secret"]);
     // The secret is not written into the repository; without a place for it, no message is sent.
     for (name, value) in [("XDG_STATE_HOME", site.repo.path().join("state")), ("HOME", "".into())] {
         let mut variables = site.repo.variables();
         variables.retain(|(known, _)| known != name);
         variables.push((name.into(), value.into()));
-        let said = site.call_with(site.repo.path(), variables, &["stop", RUN]).exits(4);
+        let said = site.call_with(site.repo.path(), variables, &["stop", SITE_RUN_ID]).exits(4);
         let _ = said.says(["the user's state", "hint: set `XDG_STATE_HOME` to a folder"]);
     }
     assert!(!site.repo.path().join("state").exists());
@@ -329,12 +329,12 @@ fn nothing_is_written_where_nobody_would_read_it() {
     let git = HeldGit::new(&site);
     drop(git.begin(&site, &START));
     for command in ["pause", "unpause", "stop"] {
-        let said = site.call(&[command, RUN]).exits(1);
+        let said = site.call(&[command, SITE_RUN_ID]).exits(1);
         let nothing = format!("error: nobody runs run `t`: nothing to {command}");
         let _ = said.says([&nothing, "hint: `treebeam resume t` goes on with it"]);
     }
     git.let_go();
-    let _ = site.call(&["resume", RUN]).exits(0);
+    let _ = site.call(&["resume", SITE_RUN_ID]).exits(0);
     let _ =
         site.call(&["stop"]).exits(1).says(["run `t` is over (empty_frontier): nothing to stop"]);
     assert_eq!(site.names("inbox"), [""; 0]);
@@ -344,7 +344,7 @@ fn nothing_is_written_where_nobody_would_read_it() {
 fn a_process_that_does_not_listen_is_named_and_one_elsewhere_counts() {
     let (site, git, call) = held();
     call.signal(Signal::Stop);
-    let said = site.call(&["pause", RUN]).exits(0);
+    let said = site.call(&["pause", SITE_RUN_ID]).exits(0);
     let name = format!("process {} on", call.pid());
     let _ = said.says(["run t was told to pause, and has not read it yet", &name]);
     assert_eq!(messages(&site).len(), 1);
@@ -361,7 +361,7 @@ fn a_process_that_does_not_listen_is_named_and_one_elsewhere_counts() {
     assert!(document["running"].as_str().expect("who").contains("on `box`"), "{document}");
     note["last_heartbeat_at"] = "2026-01-31T22:00:00Z".into();
     fs::write(site.path("run.lock.json"), note.to_string()).expect("a note");
-    let _ = site.call(&["stop", RUN]).exits(1).says(["nobody runs run `t`"]);
+    let _ = site.call(&["stop", SITE_RUN_ID]).exits(1).says(["nobody runs run `t`"]);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use treebeam_testkit::program::{RUN, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Site};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 const SWEEPS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../score/tests/oracle/sweeps");
@@ -112,10 +112,10 @@ fn evals(parent: &str, changes: &[&Value]) -> BTreeMap<String, Value> {
         &root,
         "--max-parallel-evals=4",
         "--run-id",
-        RUN,
+        SITE_RUN_ID,
     ]);
     let document = said.exits(0).json_lines().remove(0);
-    let _ = site.call(&["validate", RUN]).exits(0);
+    let _ = site.call(&["validate", SITE_RUN_ID]).exits(0);
     let evals = document["evals"].as_array().expect("evals").iter();
     let change = |eval: &Value| {
         let title = eval["title"].as_str().expect("a title");
@@ -213,8 +213,9 @@ fn tree(at_once: &str) -> Vec<String> {
     let site = site("root", &ideas());
     let flags =
         ["--ideas-per-node=7", "--max-depth=3", "--beam-width=2", "--max-parallel-evals", at_once];
-    let _ = site.call(&[&["run", "--quiet", "--run-id", RUN], &flags[..]].concat()).exits(0);
-    let _ = site.call(&["validate", RUN]).exits(0);
+    let _ =
+        site.call(&[&["run", "--quiet", "--run-id", SITE_RUN_ID], &flags[..]].concat()).exits(0);
+    let _ = site.call(&["validate", SITE_RUN_ID]).exits(0);
     let manifest = site.manifest();
     let nodes = manifest["nodes"].as_object().expect("nodes").values();
     let chain = |node: &Value| {

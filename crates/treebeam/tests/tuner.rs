@@ -22,7 +22,7 @@ fn site(more: &str) -> Site {
         (".gitignore", "ignored.py\n"),
         ("README.md", "SIZE = 7\n"),
     ];
-    let site = Site::of(TempRepo::with(&files).expect("a repository"), BINARY);
+    let site = Site::from_repo(TempRepo::with(&files).expect("a repository"), BINARY);
     site.repo.write("ignored.py", "HIDDEN = 8\n").expect("a file");
     site.repo.write("new.py", "UNTRACKED = 9\n").expect("a file");
     site.repo.write("treebeam.toml", &format!("{AGENTS}{more}")).expect("a file");
@@ -148,7 +148,7 @@ fn links_are_not_followed() {
 
 #[test]
 fn without_git_it_says_so() {
-    let site = Site::of(TempRepo::folder("plain").expect("a folder"), BINARY);
+    let site = Site::from_repo(TempRepo::folder("plain").expect("a folder"), BINARY);
     site.repo.write("treebeam.toml", AGENTS).expect("a file");
     site.repo.write("train.py", TRAIN).expect("a file");
     let _ = ask(&site, "ideas", PROMPT).exits(4).says(["the tuner changes what git tracks"]);

@@ -6,7 +6,7 @@
 
 use serde_json::json;
 use std::fs;
-use treebeam_testkit::program::{RUN, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Site};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 
@@ -57,7 +57,7 @@ fn site() -> Site {
 fn a_then_b_and_b_then_a_are_swept_once_and_have_one_place() {
     let site = site();
     let extent = ["--ideas-per-node=2", "--beam-width=2", "--max-depth=2"];
-    let start = ["run", "--quiet", "--run-id", RUN, "--max-parallel-evals=1"];
+    let start = ["run", "--quiet", "--run-id", SITE_RUN_ID, "--max-parallel-evals=1"];
     let _ = site.call(&[&start[..], &extent].concat()).exits(0);
     site.must_be_sound();
     let swept = fs::read_to_string(site.repo.beside("swept")).expect("a list");
@@ -71,11 +71,12 @@ fn a_then_b_and_b_then_a_are_swept_once_and_have_one_place() {
     let nodes = manifest["nodes"].as_object().expect("nodes").len();
     assert_eq!(nodes, 4, "the root, two, and one of the two that are the same");
     let words = "same code as e0003";
-    for call in [&["show", RUN, "e0004"][..], &["log", RUN]] {
+    for call in [&["show", SITE_RUN_ID, "e0004"][..], &["log", SITE_RUN_ID]] {
         let said = site.call(call).exits(0).stdout;
         assert!(said.contains(words), "{said}");
     }
-    let shown = site.call(&["show", RUN, "e0004", "--json"]).exits(0).json_lines().remove(0);
+    let shown =
+        site.call(&["show", SITE_RUN_ID, "e0004", "--json"]).exits(0).json_lines().remove(0);
     assert_eq!(shown["same_code_as"], json!("e0003"), "{shown}");
     for report in ["TREE_SUMMARY.md", "results.tsv", "report.html"] {
         assert!(site.text(report).contains(words), "{report}");

@@ -7,7 +7,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
-use treebeam_testkit::program::{RUN, Said, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Said, Site};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 
@@ -47,7 +47,7 @@ fn site() -> Site {
     }
     site.repo.commit("a state").expect("a commit");
     configure(&site, &agents(CODER));
-    let start = ["run", "--quiet", "--run-id", RUN, "--ideas-per-node=1", "--max-depth=1"];
+    let start = ["run", "--quiet", "--run-id", SITE_RUN_ID, "--ideas-per-node=1", "--max-depth=1"];
     let _ = site.call(&start).exits(0);
     site
 }
@@ -57,7 +57,10 @@ fn configure(site: &Site, agents: &str) {
 }
 
 fn deeper(site: &Site, more: &[&str]) -> Said {
-    site.call(&[&["resume", RUN, "--quiet", "--ideas-per-node=1", "--max-depth=2"], more].concat())
+    site.call(
+        &[&["resume", SITE_RUN_ID, "--quiet", "--ideas-per-node=1", "--max-depth=2"], more]
+            .concat(),
+    )
 }
 
 /// Returns the file that the evil command leaves behind, beside the repository.
@@ -75,7 +78,8 @@ fn a_resume_does_not_run_a_command_that_an_uncommitted_file_has_changed() {
         evil(&site).display()
     );
     let hint = "hint: commit the file or set these keys back; `--accept-config` goes on";
-    for words in [&["resume", RUN, "--max-depth=2"][..], &["run", "--run-id", RUN]] {
+    for words in [&["resume", SITE_RUN_ID, "--max-depth=2"][..], &["run", "--run-id", SITE_RUN_ID]]
+    {
         let said = site.call(&[words, &["--ideas-per-node=1"]].concat()).exits(2);
         let what = "error: `treebeam.toml` is not committed as it is, and names other programs";
         let _ = said.says([what, &told, hint]);
@@ -95,7 +99,7 @@ fn a_resume_does_not_run_a_command_that_an_uncommitted_file_has_changed() {
     let _ = said.says(["is not committed as it is, and this run takes from it", &told]);
     assert!(evil(&site).exists());
     // The accepted value is on record now.
-    let _ = site.call(&["resume", RUN, "--ideas-per-node=1"]).exits(0);
+    let _ = site.call(&["resume", SITE_RUN_ID, "--ideas-per-node=1"]).exits(0);
 }
 
 /// A baseline calls no agent, but its configuration may name agents, and is rarely committed.
@@ -109,10 +113,10 @@ fn a_baseline_that_did_not_end_goes_on_with_the_configuration_that_it_began_with
     }
     site.repo.commit("a state").expect("a commit");
     configure(&site, &agents(CODER));
-    let baseline = ["baseline", "--quiet", "--run-id", RUN];
+    let baseline = ["baseline", "--quiet", "--run-id", SITE_RUN_ID];
     let _ = site.call(&baseline).exits(4).says(["No such file"]);
     fs::write(&flag, "1\n").expect("a file");
-    let said = site.call(&["resume", RUN]).exits(0);
+    let said = site.call(&["resume", SITE_RUN_ID]).exits(0);
     assert!(!said.stderr.contains("agents.coder"), "{}", said.stderr);
 }
 
@@ -120,7 +124,7 @@ fn a_baseline_that_did_not_end_goes_on_with_the_configuration_that_it_began_with
 fn what_is_committed_outside_of_the_repository_or_said_by_the_user_is_taken() {
     let site = site();
     configure(&site, &agents("command = ['sh', 'agent.sh']\ntimeout_sec = 9"));
-    let _ = site.call(&["resume", RUN, "--ideas-per-node=1"]).exits(0);
+    let _ = site.call(&["resume", SITE_RUN_ID, "--ideas-per-node=1"]).exits(0);
     let other = |site: &Site, number: u32| {
         configure(site, &agents(&format!("command = ['sh', 'agent.sh', '{number}']")));
     };
@@ -129,7 +133,7 @@ fn what_is_committed_outside_of_the_repository_or_said_by_the_user_is_taken() {
     let variable: OsString = "{ provider = 'command', command = ['sh', 'agent.sh', '2'] }".into();
     let variables = site.repo.variables().into_iter();
     let variables = variables.chain([("TREEBEAM_AGENTS_CODER".into(), variable)]).collect();
-    let resume = ["resume", RUN, "--ideas-per-node=1"];
+    let resume = ["resume", SITE_RUN_ID, "--ideas-per-node=1"];
     let _ = site.call_with(site.repo.path(), variables, &resume).exits(0);
     // A file outside of the repository is trusted.
     let outside = site.repo.beside("mine.toml");
@@ -162,7 +166,7 @@ fn prompts_listed_files_and_the_folder_of_runs_are_asked_for_too() {
             &format!("ideas_context_files = ['a.md']\n{CONFIG}{}", agents(CODER)),
         )
         .expect("a file");
-    let resume = ["resume", RUN, "--ideas-per-node=1"];
+    let resume = ["resume", SITE_RUN_ID, "--ideas-per-node=1"];
     let _ = site.call(&resume).exits(2).says(["`ideas_context_files`: none → a.md"]);
     let _ = site.call(&[&resume[..], &["--ideas-context-files=a.md"]].concat()).exits(0);
     site.repo.write("a.md", "other words\n").expect("a file");
@@ -170,7 +174,7 @@ fn prompts_listed_files_and_the_folder_of_runs_are_asked_for_too() {
     configure(&site, &agents(CODER));
     // A folder of runs where treebeam never ran for this user.
     fs::create_dir(site.repo.path().join("elsewhere")).expect("a folder");
-    fs::rename(site.path(""), site.repo.path().join("elsewhere").join(RUN)).expect("a run");
+    fs::rename(site.path(""), site.repo.path().join("elsewhere").join(SITE_RUN_ID)).expect("a run");
     let elsewhere = format!("runs_root = 'elsewhere'\n{CONFIG}{}", agents(CODER));
     site.repo.write("treebeam.toml", &elsewhere).expect("a file");
     let _ = site.call(&resume).exits(2).says(["`runs_root`: never used before → "]);

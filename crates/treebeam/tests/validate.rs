@@ -6,7 +6,7 @@ use std::fs;
 #[cfg(unix)]
 use std::path::Path;
 use treebeam_core::id::Sha256;
-use treebeam_testkit::program::{RUN, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Site};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 
@@ -21,16 +21,16 @@ fn site() -> Site {
 /// Asserts that validation finds all of this, and that `report` says so too.
 #[track_caller]
 fn finds(site: &Site, texts: &[&str]) {
-    let said = site.call(&["validate", RUN]).exits(5);
+    let said = site.call(&["validate", SITE_RUN_ID]).exits(5);
     let report = site.text("VALIDATION_REPORT.md").replace('\\', "");
     for text in texts {
         assert!(report.contains(text), "no {text:?} in {report}");
         assert!(said.stderr.contains(text), "no {text:?} in {}", said.stderr);
     }
-    let document = site.call(&["validate", RUN, "--json"]).exits(5).json_lines().remove(0);
+    let document = site.call(&["validate", SITE_RUN_ID, "--json"]).exits(5).json_lines().remove(0);
     assert_eq!(document["ok"], false);
     assert!(document["findings"].as_array().is_some_and(|all| all.len() >= texts.len()));
-    let _ = site.call(&["report", RUN]).exits(5);
+    let _ = site.call(&["report", SITE_RUN_ID]).exits(5);
 }
 
 /// Changes a file, asserts that validation finds all of this, and restores the file.
@@ -89,7 +89,7 @@ fn a_missing_manifest_is_found_and_a_missing_worktree_is_a_warning() {
     finds(&site, &["the manifest is missing"]);
     fs::rename(&away, site.path("manifest.json")).expect("to move");
     fs::remove_dir_all(site.path("wt/0001")).expect("to remove");
-    let _ = site.call(&["validate", RUN]).exits(0).says(["warning", "wt/0001", "is sound"]);
+    let _ = site.call(&["validate", SITE_RUN_ID]).exits(0).says(["warning", "wt/0001", "is sound"]);
 }
 
 #[test]
@@ -109,13 +109,13 @@ fn an_unreachable_commit_is_found() {
     let site = site();
     let git = |arguments: &[&str]| site.repo.git_in(site.repo.path(), arguments).expect("git");
     for node in ["n0000", "n0001", "n0002"] {
-        let name = format!("refs/heads/tree/{RUN}/{node}");
+        let name = format!("refs/heads/tree/{SITE_RUN_ID}/{node}");
         let commit = git(&["rev-parse", &name]);
-        let found = format!("is not reachable by `tree/{RUN}/{node}`");
+        let found = format!("is not reachable by `tree/{SITE_RUN_ID}/{node}`");
         git(&["update-ref", "-d", &name]);
         finds(&site, &[&found]);
         let elsewhere = if node == "n0000" { "n0001" } else { "n0000" };
-        git(&["update-ref", &name, &format!("refs/heads/tree/{RUN}/{elsewhere}")]);
+        git(&["update-ref", &name, &format!("refs/heads/tree/{SITE_RUN_ID}/{elsewhere}")]);
         if node != "n0000" {
             finds(&site, &[&found]);
         }
@@ -273,7 +273,7 @@ fn a_damaged_manifest_and_a_damaged_journal_are_findings() {
     let journal = site.text("journal.jsonl");
     fs::write(site.path("journal.jsonl"), journal.replacen("root_measured", "root_Measured", 1))
         .expect("to write");
-    let said = site.call(&["validate", RUN]);
+    let said = site.call(&["validate", SITE_RUN_ID]);
     assert_eq!(said.code, Some(5), "{said:?}");
     let _ = said.says(["journal.jsonl", "checksum"]);
 }
@@ -291,13 +291,13 @@ fn a_moved_run_directory_still_validates() {
         &site.repo.path().display().to_string(),
         "refs/heads/tree/*:refs/heads/tree/*",
     ]);
-    fs::rename(site.path(""), runs.join(RUN)).expect("to move");
-    let said = other.call(&["validate", RUN]).exits(0);
+    fs::rename(site.path(""), runs.join(SITE_RUN_ID)).expect("to move");
+    let said = other.call(&["validate", SITE_RUN_ID]).exits(0);
     let _ = said.says(["warning", "`refs/treebeam/t` is missing", "is sound; warnings: 1"]);
     let of_journal = "refs/treebeam/*:refs/treebeam/*";
     git(&["fetch", "--quiet", &site.repo.path().display().to_string(), of_journal]);
     other.must_be_sound();
-    let _ = other.call(&["report", RUN]).exits(0);
+    let _ = other.call(&["report", SITE_RUN_ID]).exits(0);
 }
 
 // ---- digests of what a step wrote
@@ -368,7 +368,7 @@ fn an_edited_answer_of_an_agent_is_found() {
         site.repo.write(name, text).expect("a file");
     }
     site.repo.commit("agents").expect("a commit");
-    let _ = site.call(&["run", "--quiet", "--run-id", RUN]).exits(0);
+    let _ = site.call(&["run", "--quiet", "--run-id", SITE_RUN_ID]).exits(0);
     site.must_be_sound();
     for folder in ["node_ideas/0000/calls", "eval/0001/calls"] {
         let mut names = files_below(&site, folder);
@@ -400,8 +400,8 @@ fn a_run_without_digests_is_sound_and_says_so_once() {
     for manifest in ["manifest.json", "manifest.json.prev"] {
         let _ = fs::remove_file(site.path(manifest));
     }
-    let _ = site.call(&["resume", RUN]).exits(0);
-    let said = site.call(&["validate", RUN]).exits(0).says(["is sound; warnings: 1"]);
+    let _ = site.call(&["resume", SITE_RUN_ID]).exits(0);
+    let said = site.call(&["validate", SITE_RUN_ID]).exits(0).says(["is sound; warnings: 1"]);
     assert_eq!(said.stderr.matches("have no recorded digest").count(), 1, "{}", said.stderr);
 }
 
@@ -411,7 +411,7 @@ fn a_run_without_digests_is_sound_and_says_so_once() {
 fn an_object_that_is_gone_from_git_is_found() {
     let site = site();
     let git = |arguments: &[&str]| site.repo.git_in(site.repo.path(), arguments).expect("git");
-    let tree = format!("refs/heads/tree/{RUN}");
+    let tree = format!("refs/heads/tree/{SITE_RUN_ID}");
     let changed = git(&["diff-tree", "-r", &format!("{tree}/n0000"), &format!("{tree}/n0001")]);
     let blob = changed.split([' ', '\t']).nth(3).expect("a blob").to_owned();
     let commit = git(&["rev-parse", &format!("{tree}/n0001")]).trim().to_owned();
@@ -538,11 +538,11 @@ fn the_ref_of_a_journal_goes_with_its_run_and_its_absence_is_a_warning() {
     let last = journal.lines().last().expect("a line");
     assert_eq!(named["digest"], Sha256::hash_bytes(last.as_bytes()).to_string());
     git(&["update-ref", "-d", "refs/treebeam/t"]);
-    let said = site.call(&["validate", RUN]).exits(0);
+    let said = site.call(&["validate", SITE_RUN_ID]).exits(0);
     let _ = said.says(["warning", "`refs/treebeam/t` is missing", "is sound; warnings: 1"]);
     site.resume(&["--max-total-idea-evals=14"]);
-    let _ = site.call(&["export", RUN, "--branch", "kept"]).exits(0);
-    let said = site.call(&["clean", RUN, "--delete", "--yes"]).exits(0);
+    let _ = site.call(&["export", SITE_RUN_ID, "--branch", "kept"]).exits(0);
+    let said = site.call(&["clean", SITE_RUN_ID, "--delete", "--yes"]).exits(0);
     let _ = said.says(["removed: run t: ref `refs/treebeam/t`"]);
     assert_eq!(git(&["for-each-ref", "refs/treebeam"]), "");
 }
@@ -561,12 +561,12 @@ fn a_run_of_an_older_treebeam_is_not_chained_and_not_damaged() {
     };
     let older: String = site.text("journal.jsonl").lines().map(plain).collect();
     fs::write(site.path("journal.jsonl"), summed_journal(&older)).expect("to write");
-    let _ = site.call(&["resume", RUN, "--quiet"]).exits(0);
+    let _ = site.call(&["resume", SITE_RUN_ID, "--quiet"]).exits(0);
     git(&["update-ref", "-d", "refs/treebeam/t"]);
-    let said = site.call(&["validate", RUN]).exits(0);
+    let said = site.call(&["validate", SITE_RUN_ID]).exits(0);
     let _ = said.says(["of the journal are not chained: an older treebeam wrote them", "is sound"]);
     site.resume(&["--max-total-idea-evals=14"]);
-    let said = site.call(&["validate", RUN]).exits(0);
+    let said = site.call(&["validate", SITE_RUN_ID]).exits(0);
     let _ = said.says(["are not chained", "run t is sound"]);
     cut(&site, 1);
     finds(&site, &["it was cut"]);

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
-use treebeam_testkit::program::{RUN, Said, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Said, Site};
 use treebeam_testkit::repo::{TempRepo, script};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
@@ -100,7 +100,7 @@ fn repository() -> TempRepo {
 
 impl Scene {
     fn new(plan: &str) -> Self {
-        let site = Site::of(repository(), BINARY);
+        let site = Site::from_repo(repository(), BINARY);
         let bin = site.repo.beside("bin");
         fs::create_dir(&bin).expect("a folder");
         let path = std::env::var("PATH").expect("a path");
@@ -128,9 +128,9 @@ impl Scene {
 
     fn arguments<'a>(&self) -> Vec<&'a str> {
         if self.site.path("journal.jsonl").exists() {
-            return vec!["resume", RUN, "--quiet"];
+            return vec!["resume", SITE_RUN_ID, "--quiet"];
         }
-        [&["run", "--dry-run", "--run-id", RUN], &SIZE[..]].concat()
+        [&["run", "--dry-run", "--run-id", SITE_RUN_ID], &SIZE[..]].concat()
     }
 
     fn call(&self) -> Said {
@@ -168,7 +168,7 @@ impl Scene {
         self.site.must_be_sound();
         let git = self.site.repo.path().join(".git");
         assert!(!git.join("treebeam").exists(), "nothing half-made is left");
-        let peaceful = Site::of(repository(), BINARY);
+        let peaceful = Site::from_repo(repository(), BINARY);
         peaceful.run(&SIZE);
         self.site.must_equal(&peaceful);
         let worktrees = |site: &Site| {

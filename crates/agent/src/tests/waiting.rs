@@ -121,14 +121,16 @@ fn a_server_that_fails_every_question_is_waited_for_as_one_that_is_gone() {
         let answer = layer.answer_question(&question("k", "p"), &DeadlineMeter::default());
         (answer.map(|reply| reply.text), (&naps).now().as_secs(), script.asked())
     };
-    let (answer, waited, _) = ask(RetryPolicy::OVERNIGHT, 20);
+    let (answer, waited, _) = ask(RetryPolicy::UNATTENDED_RUN, 20);
     assert_eq!(answer.expect("an answer"), "yes");
     assert!(waited > 60, "{waited}");
-    let (answer, waited, _) = ask(RetryPolicy::OVERNIGHT, 500);
+    let (answer, waited, _) = ask(RetryPolicy::UNATTENDED_RUN, 500);
     assert!(matches!(answer, Err(TryError::Unavailable(_))), "{answer:?}");
     assert!((1800..1860).contains(&waited), "{waited}");
     // Whoever waits for the command is not kept, and no patience is none.
-    for patience in [RetryPolicy::BRIEF, RetryPolicy::OVERNIGHT.with_outage(Duration::ZERO)] {
+    for patience in
+        [RetryPolicy::ATTENDED_COMMAND, RetryPolicy::UNATTENDED_RUN.with_outage(Duration::ZERO)]
+    {
         let (answer, waited, asked) = ask(patience, 500);
         assert!(matches!(answer, Err(TryError::Unanswered { .. })), "{answer:?}");
         assert!(waited < 60 && asked == patience.tries, "{waited}, {asked}");
@@ -164,7 +166,7 @@ fn a_question_fails_alone_where_the_server_answers_others_meanwhile() {
     let (crew, calls) = nothing_recorded();
     let server = FailsOne { tries: AtomicU32::new(0), is_other_answered: AtomicBool::new(false) };
     let (naps, servers) = (Naps::default(), ServerBook::new(&crew, &calls));
-    let layer = RetryLayer::new(&server, &naps, RetryPolicy::OVERNIGHT, servers, 7);
+    let layer = RetryLayer::new(&server, &naps, RetryPolicy::UNATTENDED_RUN, servers, 7);
     let ask = |key| layer.answer_question(&question(key, "p"), &DeadlineMeter::default());
     // An answer before the first trouble says nothing about an outage that began later.
     assert!(ask("before").is_ok());
@@ -210,7 +212,7 @@ fn a_stated_wait_is_honoured_beyond_the_patience_for_an_outage() {
 fn a_stated_wait_is_a_day_at_most_whatever_the_patience_is() {
     let (crew, calls) = nothing_recorded();
     let day = Duration::from_hours(24);
-    let patience = RetryPolicy::OVERNIGHT.with_outage(day * 30);
+    let patience = RetryPolicy::UNATTENDED_RUN.with_outage(day * 30);
     for trouble in [too_many(Some(40 * 86_400)), gone_for(40 * 86_400)] {
         let (script, naps) = (Script::of([trouble, Ok(reply("yes"))]), Naps::default());
         let layer = RetryLayer::new(&script, &naps, patience, ServerBook::new(&crew, &calls), 7);
@@ -279,13 +281,14 @@ fn an_outage_at_the_first_question_of_a_run_does_not_end_it() {
         let answer = layer.answer_question(&question("k", "p"), &DeadlineMeter::default()).is_ok();
         (answer, (&naps).now().as_secs())
     };
-    let (answer, waited) = ask(RetryPolicy::OVERNIGHT, 20);
+    let (answer, waited) = ask(RetryPolicy::UNATTENDED_RUN, 20);
     assert!(answer && waited > 60, "{waited}");
-    let (answer, waited) = ask(RetryPolicy::OVERNIGHT, 500);
+    let (answer, waited) = ask(RetryPolicy::UNATTENDED_RUN, 500);
     assert!(!answer && (1800..1860).contains(&waited), "{waited}");
-    let (answer, waited) = ask(RetryPolicy::OVERNIGHT.with_outage(Duration::from_mins(3)), 500);
+    let (answer, waited) =
+        ask(RetryPolicy::UNATTENDED_RUN.with_outage(Duration::from_mins(3)), 500);
     assert!(!answer && (180..240).contains(&waited), "{waited}");
-    let (answer, waited) = ask(RetryPolicy::BRIEF, 500);
+    let (answer, waited) = ask(RetryPolicy::ATTENDED_COMMAND, 500);
     assert!(!answer && waited < 5, "{waited}");
 }
 

@@ -309,7 +309,7 @@ fn nothing_of_an_agent_is_left_after_its_deadline_or_its_end() {
         let place = Workplace::new(&FILES);
         let word = format!("agent-{stay}-{}", std::process::id());
         let program = place.repo.path().join("tree.py");
-        fs::write(&program, hostile::TREE).expect("written");
+        fs::write(&program, hostile::PROCESS_TREE_SCRIPT).expect("written");
         let program = program.display();
         let tree = format!("echo half >> a.txt; exec python3 '{program}' {word} {stay}");
         let plan = place.plan(script(&tree, InPlace), Duration::from_secs(seconds));

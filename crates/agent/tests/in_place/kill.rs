@@ -74,7 +74,7 @@ fn a_process_that_runs_the_run() {
         prices: ModelPrices::default(),
         budget: Budget::default(),
         limits: AgentLimits::from(&RunLimits::default()),
-        patience: RetryPolicy::BRIEF,
+        patience: RetryPolicy::ATTENDED_COMMAND,
         calls: CallStore::Run(run.clone()),
         replays: None,
         surroundings: AgentWorkspace::Run(grounds),

@@ -17,7 +17,7 @@ use treebeam_core::id::{CodePlace, NodeId};
 use treebeam_run::port::{AgentError, AgentReply, AgentRole, Repo as _, TokenUsage};
 use treebeam_store::env_file::Secret;
 use treebeam_testkit::apart::{Namespace, is_inside, remark, system};
-use treebeam_testkit::counterpart::{Running, folder, node};
+use treebeam_testkit::counterpart::{CounterpartServer, folder, node};
 use treebeam_testkit::hostile;
 
 /// The longest time of one call on a slow machine.
@@ -91,14 +91,14 @@ fn opencode_program() -> PathBuf {
 struct Scene {
     tool: CliTool,
     place: Workplace,
-    server: Running,
+    server: CounterpartServer,
 }
 
 impl Scene {
     fn new(tool: CliTool) -> Self {
         let place = Workplace::new(&[("a.txt", "a\n")]);
         let outside = place.repo.path().join("outside.txt");
-        let server = Running::aimock(&fixtures(tool, &place.worktree(), &outside));
+        let server = CounterpartServer::aimock(&fixtures(tool, &place.worktree(), &outside));
         Self { tool, place, server }
     }
 

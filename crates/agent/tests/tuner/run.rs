@@ -136,7 +136,7 @@ fn plan(grounds: RunWorkspace) -> DoorPlan {
         prices: ModelPrices::default(),
         budget: Budget::default(),
         limits: AgentLimits::from(&RunLimits::default()),
-        patience: RetryPolicy::BRIEF,
+        patience: RetryPolicy::ATTENDED_COMMAND,
         calls: CallStore::Run(grounds.dir.clone()),
         replays: None,
         surroundings: AgentWorkspace::Run(grounds),

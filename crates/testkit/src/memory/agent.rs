@@ -9,7 +9,7 @@ use treebeam_run::port::{
 };
 
 /// All codes of a world where ideas differ in words more often than in code.
-const CODES: [&str; 7] = [
+const IDEA_CODES: [&str; 7] = [
     "gain 20 one",
     "gain 40 two",
     "gain 60 three",
@@ -108,7 +108,7 @@ impl MemoryWorld {
             let tag = format!("{} {index}", ask.key);
             let drawn = self.draw(&tag);
             if self.same_code {
-                let code = CODES[usize::try_from(drawn % 7).unwrap_or(0)];
+                let code = IDEA_CODES[usize::try_from(drawn % 7).unwrap_or(0)];
                 reply.push_str(&whole(&format!("{code}{SAID_BY}{tag}")));
                 continue;
             }

@@ -240,7 +240,7 @@ impl IdeasDirRequest<'_> {
             prices: self.config.model_prices(),
             budget: Budget::from(&run_limits),
             limits: AgentLimits::from(&run_limits),
-            patience: RetryPolicy::BRIEF,
+            patience: RetryPolicy::ATTENDED_COMMAND,
             calls: CallStore::Folder(treebeam_store::make_runs_root(top)?.with_file_name("calls")),
             replays: None,
             surroundings: AgentWorkspace::Folder(workplace.folder.clone()),

@@ -26,7 +26,7 @@ macro_rules! schema {
     };
 }
 
-static SCHEMAS: [Schema; 30] = [
+static JSON_SCHEMAS: [Schema; 30] = [
     schema!("manifest", "a run's `manifest.json`"),
     schema!(
         "journal",
@@ -85,7 +85,7 @@ pub(super) fn run_schema(
         (OutputFormat::Json, Some(one)) => {
             terminal::print_json(&render_schemas_json(std::slice::from_ref(one))?)?;
         }
-        (OutputFormat::Json, None) => terminal::print_json(&render_schemas_json(&SCHEMAS)?)?,
+        (OutputFormat::Json, None) => terminal::print_json(&render_schemas_json(&JSON_SCHEMAS)?)?,
         (OutputFormat::Text, Some(one)) => terminal::print_text(one.text)?,
         (OutputFormat::Text, None) => terminal::print_text(&render_schema_list())?,
     }
@@ -94,7 +94,7 @@ pub(super) fn run_schema(
 
 fn render_schema_list() -> String {
     let line = |name: &str, about: &str| format!("{name:<14}{about}\n");
-    let mut list: String = SCHEMAS.iter().map(|one| line(one.name, one.about)).collect();
+    let mut list: String = JSON_SCHEMAS.iter().map(|one| line(one.name, one.about)).collect();
     list.push_str(&line(
         TRANSITIONS_NAME,
         "no schema: the list of all that a run makes last on disk",
@@ -112,15 +112,15 @@ fn render_transitions_json() -> Value {
 }
 
 fn render_routes_json() -> Value {
-    let routes = route::ROUTES.iter();
+    let routes = route::WEB_ROUTES.iter();
     let routes =
         routes.map(|route| json!({ "method": route.method.name(), "path": route.pattern }));
     json!({ "schema": "treebeam.routes/1", "routes": routes.collect::<Vec<_>>() })
 }
 
 fn find_schema(name: &str) -> Result<&'static Schema, CommandFailure> {
-    let names = || SCHEMAS.each_ref().map(|schema| format!("`{}`", schema.name)).join(", ");
-    SCHEMAS.iter().find(|schema| schema.name == name).ok_or_else(|| {
+    let names = || JSON_SCHEMAS.each_ref().map(|schema| format!("`{}`", schema.name)).join(", ");
+    JSON_SCHEMAS.iter().find(|schema| schema.name == name).ok_or_else(|| {
         let name: String = name.chars().take(80).collect();
         CommandFailure::usage(format!("there is no schema {name:?}"))
             .with_hint(format!("there are {}", names()))

@@ -63,8 +63,11 @@ mod tests {
         for text in ["", "none", "6", "-1h", "31d", "1000h", "07:00"] {
             assert!(read(text).is_err(), "{text}");
         }
-        assert_eq!(OutagePatience::Auto.apply_to(RetryPolicy::OVERNIGHT).outage.as_secs(), 21_600);
-        let set = OutagePatience::Set(Duration::from_secs(7)).apply_to(RetryPolicy::OVERNIGHT);
+        assert_eq!(
+            OutagePatience::Auto.apply_to(RetryPolicy::UNATTENDED_RUN).outage.as_secs(),
+            21_600
+        );
+        let set = OutagePatience::Set(Duration::from_secs(7)).apply_to(RetryPolicy::UNATTENDED_RUN);
         assert_eq!((set.outage, set.first_answer), (set.outage, set.outage));
     }
 }

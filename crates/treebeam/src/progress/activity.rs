@@ -24,7 +24,7 @@ const LOG_TAIL_BYTES: u64 = 512;
 const LOG_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Current activity of each place.
-static ACTIVITIES: Mutex<BTreeMap<CodePlace, PlaceActivity>> = Mutex::new(BTreeMap::new());
+static PLACE_ACTIVITIES: Mutex<BTreeMap<CodePlace, PlaceActivity>> = Mutex::new(BTreeMap::new());
 
 struct PlaceActivity {
     what: String,
@@ -34,7 +34,7 @@ struct PlaceActivity {
 }
 
 fn lock_activities() -> MutexGuard<'static, BTreeMap<CodePlace, PlaceActivity>> {
-    ACTIVITIES.lock().unwrap_or_else(PoisonError::into_inner)
+    PLACE_ACTIVITIES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn start_activity(place: CodePlace, what: String) {

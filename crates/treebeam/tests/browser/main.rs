@@ -11,18 +11,18 @@ use std::path::Path;
 use std::process::Stdio;
 use treebeam_testkit::counterpart;
 use treebeam_testkit::held::HeldGit;
-use treebeam_testkit::program::{RUN, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Site};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 const START: [&str; 6] =
-    ["run", "--dry-run", "--run-id", RUN, "--ideas-per-node=3", "--max-depth=2"];
+    ["run", "--dry-run", "--run-id", SITE_RUN_ID, "--ideas-per-node=3", "--max-depth=2"];
 const TOKEN: &str = "a-token-of-twenty-letters";
 
 /// Starts the server, and waits for its address.
 fn serve(site: &Site) -> (treebeam_testkit::program::Call, String) {
     let mut variables = site.repo.variables();
     variables.push(("TREEBEAM_SERVE_TOKEN".into(), TOKEN.into()));
-    let call = site.begin_with(variables, &["serve", RUN]);
+    let call = site.begin_with(variables, &["serve", SITE_RUN_ID]);
     call.await_said("Ctrl-C ends it");
     let address = call.said_so_far().trim_end().to_owned();
     (call, address)
@@ -47,7 +47,7 @@ fn a_run_is_seen_and_steered_in_a_real_browser() {
     git.let_go();
     assert_eq!(next().as_deref(), Some("stopped"), "see above what was not there");
     let _ = running.wait().exits(130);
-    let _ = site.call(&["resume", RUN]).exits(0);
+    let _ = site.call(&["resume", SITE_RUN_ID]).exits(0);
     let last = next();
     assert!(looking.wait().expect("node").success(), "see above what was not there");
     assert_eq!(last.as_deref(), Some("seen"));

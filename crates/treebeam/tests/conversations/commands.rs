@@ -4,7 +4,7 @@
 use super::{MEMORY, prompts};
 use std::fs;
 use std::path::Path;
-use treebeam_testkit::program::{RUN, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Site};
 
 /// Returns the commands of the page, split into arguments.
 fn commands() -> Vec<Vec<String>> {
@@ -18,7 +18,8 @@ fn commands() -> Vec<Vec<String>> {
 fn run(flags: &[String]) -> Site {
     let site = Site::new(super::BINARY);
     let flags = flags.iter().map(String::as_str);
-    let words: Vec<&str> = ["run", "--run-id", RUN, "--quiet"].into_iter().chain(flags).collect();
+    let words: Vec<&str> =
+        ["run", "--run-id", SITE_RUN_ID, "--quiet"].into_iter().chain(flags).collect();
     let _ = site.call(&words).exits(0);
     site
 }

@@ -12,8 +12,8 @@
 use super::native::{configure, real, run};
 use super::{MEMORY, prompts};
 use serde_json::{Value, json};
-use treebeam_testkit::counterpart::Running;
-use treebeam_testkit::program::{RUN, Site};
+use treebeam_testkit::counterpart::CounterpartServer;
+use treebeam_testkit::program::{SITE_RUN_ID, Site};
 
 /// Text in every question for ideas.
 const QUESTION: &str = "new ideas that could improve the results";
@@ -31,7 +31,7 @@ fn script() -> Value {
 }
 
 /// Returns the questions that the model received, each with all that came before it.
-fn shown(model: &Running) -> Vec<String> {
+fn shown(model: &CounterpartServer) -> Vec<String> {
     let journal = model.get("/__aimock/journal");
     let bodies =
         journal.as_array().expect("a journal").iter().map(|entry| entry["body"].to_string());
@@ -48,12 +48,12 @@ fn modes(site: &Site) -> Vec<String> {
 #[test]
 #[ignore = "needs llama-stack: its first lines say how to call it"]
 fn llama_stack_keeps_branches_apart_and_what_it_does_not_know_is_told_again() {
-    let model = Running::aimock(&script());
-    let stack = Running::llama_stack(&model);
+    let model = CounterpartServer::aimock(&script());
+    let stack = CounterpartServer::llama_stack(&model);
     let more = "beam_width = 2\nidea_conversation_mode = 'native'";
     let site = real(&format!("{}/v1", stack.url()), more);
     run(&site, &["--max-depth=2"]);
-    assert_eq!(modes(&site), ["native"; 3], "{}", site.call(&["log", RUN]).stdout);
+    assert_eq!(modes(&site), ["native"; 3], "{}", site.call(&["log", SITE_RUN_ID]).stdout);
     assert_eq!(prompts(&site).values().filter(|prompt| prompt.contains(MEMORY)).count(), 0);
     for body in shown(&model).split_off(1) {
         assert_eq!(body.matches(QUESTION).count(), 2, "the root's question and its own: {body}");
@@ -62,11 +62,11 @@ fn llama_stack_keeps_branches_apart_and_what_it_does_not_know_is_told_again() {
     }
     // A fresh server, with the same names and an empty memory.
     drop(stack);
-    let stack = Running::llama_stack(&model);
+    let stack = CounterpartServer::llama_stack(&model);
     configure(&site, &format!("{}/v1", stack.url()), more);
-    let _ = site.call(&["resume", RUN, "--max-depth=3", "--quiet"]).exits(0);
+    let _ = site.call(&["resume", SITE_RUN_ID, "--max-depth=3", "--quiet"]).exits(0);
     assert_eq!(modes(&site), ["native", "native", "native", "replay", "replay"]);
-    let told = site.call(&["show", RUN, "conv", "3"]).exits(0).stdout;
+    let told = site.call(&["show", SITE_RUN_ID, "conv", "3"]).exits(0).stdout;
     assert!(
         told.contains("note: the provider has forgotten what was said, it is told again"),
         "{told}"

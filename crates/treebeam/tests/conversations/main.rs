@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
 use treebeam_testkit::fault::Fault;
-use treebeam_testkit::program::{RUN, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Site};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 const SIZE: [&str; 5] = [
@@ -28,7 +28,7 @@ const SIZE: [&str; 5] = [
 const MEMORY: &str = "=== WHAT WAS SAID BEFORE IN THIS BRANCH ===";
 
 fn words<'a>(flags: &[&'a str]) -> Vec<&'a str> {
-    [&["run", "--dry-run", "--run-id", RUN], &SIZE[..], flags].concat()
+    [&["run", "--dry-run", "--run-id", SITE_RUN_ID], &SIZE[..], flags].concat()
 }
 
 fn run(flags: &[&str]) -> Site {
@@ -130,7 +130,7 @@ fn read(site: &Site, path: &Value) -> Value {
 }
 
 fn shown(site: &Site) {
-    let shown = site.call(&["show", RUN, "n0004"]).exits(0).stdout;
+    let shown = site.call(&["show", SITE_RUN_ID, "n0004"]).exits(0).stdout;
     for text in [
         "conversation c0004, from c000",
         ", from c0000-t",
@@ -138,14 +138,14 @@ fn shown(site: &Site) {
     ] {
         assert!(shown.contains(text), "{shown}");
     }
-    let shown = site.call(&["show", RUN, "c0001"]).exits(0).stdout;
+    let shown = site.call(&["show", SITE_RUN_ID, "c0001"]).exits(0).stdout;
     for text in
         ["c0001 of n0001", "c0001-t1: replay, 5 ideas asked for", "conversations/c0001.jsonl"]
     {
         assert!(shown.contains(text), "{shown}");
     }
-    let _ = site.call(&["show", RUN, "c0999"]).exits(2).says(["no `n0999`"]);
-    assert!(site.call(&["log", RUN]).exits(0).stdout.contains(", 1 turn, replay"));
+    let _ = site.call(&["show", SITE_RUN_ID, "c0999"]).exits(2).says(["no `n0999`"]);
+    assert!(site.call(&["log", SITE_RUN_ID]).exits(0).stdout.contains(", 1 turn, replay"));
 }
 
 #[test]
@@ -209,13 +209,13 @@ fn what_was_damaged_is_set_aside_and_made_anew() {
         .expect("half of it");
     fs::write(site.path("conversations/c0000.jsonl"), "no turn\n").expect("rubbish");
     fs::remove_file(site.path("conversations/c0000_summary.md")).expect("gone");
-    let _ = site.call(&["resume", RUN, "--max-depth=3", "--quiet"]).exits(0);
+    let _ = site.call(&["resume", SITE_RUN_ID, "--max-depth=3", "--quiet"]).exits(0);
     for name in ["c0000.json", "c0000.jsonl", "c0000_summary.md"] {
         assert!(site.path(&format!("conversations/{name}")).is_file(), "{name}");
     }
     assert_eq!(site.text("conversations/c0000.jsonl"), whole.text("conversations/c0000.jsonl"));
     assert_eq!(site.names("conversations/damaged"), ["c0000.json", "c0000.jsonl"]);
-    assert!(site.call(&["log", RUN]).exits(0).stdout.contains("made anew from the record"));
+    assert!(site.call(&["log", SITE_RUN_ID]).exits(0).stdout.contains("made anew from the record"));
     assert_eq!(prompts(&whole), prompts(&site), "nothing of the memory is lost");
     site.must_be_sound();
 }
@@ -224,10 +224,10 @@ fn what_was_damaged_is_set_aside_and_made_anew() {
 fn an_answer_that_is_lost_is_told_in_short() {
     let site = run(&["--max-depth=1"]);
     fs::write(site.path("node_ideas/0000/calls/ideas-n0000-x1-a1.txt"), "another").expect("a file");
-    let _ = site.call(&["resume", RUN, "--max-depth=2", "--quiet"]).exits(0);
+    let _ = site.call(&["resume", SITE_RUN_ID, "--max-depth=2", "--quiet"]).exits(0);
     let prompt = &prompts(&site)["node_ideas/0001/calls/ideas-n0001-x1-a1_prompt.txt"];
     assert!(memory(prompt).contains("(its text is not at hand)"), "{prompt}");
-    let shown = site.call(&["show", RUN, "c0001"]).exits(0).stdout;
+    let shown = site.call(&["show", SITE_RUN_ID, "c0001"]).exits(0).stdout;
     assert!(shown.contains("note: the text of turn c0000-t1 is lost"), "{shown}");
 }
 
@@ -245,14 +245,16 @@ fn an_older_record_goes_on_without_conversations() {
         assert!(document.remove(key).is_some(), "{key}");
     }
     fs::write(site.path("manifest.json"), manifest.to_string()).expect("a manifest");
-    let _ = site.call(&["resume", RUN, "--max-depth=2", "--quiet"]).exits(0);
+    let _ = site.call(&["resume", SITE_RUN_ID, "--max-depth=2", "--quiet"]).exits(0);
     assert_eq!(site.manifest()["conversation_config"]["mode"], "off");
     let _ = site
-        .call(&["resume", RUN, "--max-depth=3", "--idea-conversation-mode=auto", "--quiet"])
+        .call(&["resume", SITE_RUN_ID, "--max-depth=3", "--idea-conversation-mode=auto", "--quiet"])
         .exits(0);
     let prompts = prompts(&site);
     let last = prompts.iter().rfind(|(_, prompt)| prompt.contains(MEMORY)).expect("a memory");
     assert!(told(memory(last.1)).contains(&"c0000-t1".to_owned()), "what was said is remembered");
-    assert!(site.call(&["log", RUN]).exits(0).stdout.contains("goes on with other settings"));
+    assert!(
+        site.call(&["log", SITE_RUN_ID]).exits(0).stdout.contains("goes on with other settings")
+    );
     site.must_be_sound();
 }

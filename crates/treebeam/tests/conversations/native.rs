@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::sync::{Arc, Mutex};
 use treebeam_testkit::fault::Fault;
-use treebeam_testkit::program::{RUN, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Site};
 use treebeam_testkit::server::{Act, Hit, Server};
 
 /// Creates a repository whose ideas come from a server of responses, and whose coder and sweep are
@@ -35,7 +35,7 @@ pub(super) fn configure(site: &Site, url: &str, more: &str) {
 }
 
 pub(super) fn run(site: &Site, flags: &[&str]) {
-    let words = ["run", "--run-id", RUN, "--quiet", "--yes"];
+    let words = ["run", "--run-id", SITE_RUN_ID, "--quiet", "--yes"];
     let _ = site.call(&[&words, flags].concat()).exits(0);
 }
 
@@ -171,13 +171,13 @@ fn what_a_provider_has_forgotten_is_told_again() {
     let site = real(&provider.server.url(), "beam_width = 2");
     run(&site, &["--max-depth=1"]);
     provider.forget();
-    let _ = site.call(&["resume", RUN, "--max-depth=3", "--quiet"]).exits(0);
+    let _ = site.call(&["resume", SITE_RUN_ID, "--max-depth=3", "--quiet"]).exits(0);
     let manifest = site.manifest();
     let conversations = conversations(&manifest);
     let note = "the provider has forgotten what was said, it is told again: openai answered 404";
     for node in ["0001", "0002"] {
         assert_eq!(conversations[node]["mode"], "replay", "{node}");
-        let shown = site.call(&["show", RUN, "conv", node]).exits(0).stdout;
+        let shown = site.call(&["show", SITE_RUN_ID, "conv", node]).exits(0).stdout;
         assert!(shown.contains(&format!("note: {note}")), "{shown}");
     }
     // Later answers are remembered.
@@ -187,7 +187,7 @@ fn what_a_provider_has_forgotten_is_told_again() {
         assert_eq!(said, answers(&site, &manifest, node)[1..], "{node}");
     }
     assert_eq!((provider.bodies().len(), provider.told()), (7, 2));
-    assert!(site.call(&["log", RUN]).exits(0).stdout.contains(note));
+    assert!(site.call(&["log", SITE_RUN_ID]).exits(0).stdout.contains(note));
     site.must_be_sound();
 }
 
@@ -198,7 +198,7 @@ fn a_provider_that_never_remembers_is_told_each_time() {
     run(&site, &["--max-depth=1"]);
     for depth in ["--max-depth=2", "--max-depth=3"] {
         provider.forget();
-        let _ = site.call(&["resume", RUN, depth, "--quiet"]).exits(0);
+        let _ = site.call(&["resume", SITE_RUN_ID, depth, "--quiet"]).exits(0);
     }
     assert_eq!((provider.bodies().len(), provider.told()), (9, 4));
     site.must_be_sound();
@@ -213,13 +213,13 @@ fn what_is_known_to_be_forgotten_is_not_asked_again() {
         let site = real(&provider.server.url(), "");
         run(&site, &["--max-depth=1"]);
         provider.forget();
-        let words = ["resume", RUN, "--max-depth=2", "--quiet"];
+        let words = ["resume", SITE_RUN_ID, "--max-depth=2", "--quiet"];
         let said = site.call_with_fault(&Fault::plan(plan), &words);
         assert_eq!(said.code, None, "{plan}: {}", said.stderr);
         let _ = site.call(&words).exits(0);
         assert_eq!(provider.gone_on_from(), ["resp-0"], "{plan}: once");
         assert_eq!((provider.bodies().len(), provider.told()), (3, 1), "{plan}");
-        let shown = site.call(&["show", RUN, "c0001"]).exits(0).stdout;
+        let shown = site.call(&["show", SITE_RUN_ID, "c0001"]).exits(0).stdout;
         assert!(shown.contains("note: the provider has forgotten what was said"), "{shown}");
         site.must_be_sound();
     }

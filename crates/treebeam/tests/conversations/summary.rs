@@ -5,7 +5,7 @@ use super::{memory, prompts};
 use std::fs;
 use std::path::PathBuf;
 use treebeam_testkit::fault::Fault;
-use treebeam_testkit::program::{RUN, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Site};
 
 const IDEAS: &str = "for n in a b; do printf 'IDEA: try %s %s\\nRATIONALE: r\\nREQUIRED_CHANGES: c\\n' \"$TREEBEAM_NODE\" $n; done\n";
 const CODER: &str =
@@ -51,7 +51,8 @@ fn site(answer: &str) -> Site {
 }
 
 const SAYS: &str = "echo \"SUMMED-UP-FOR-$TREEBEAM_NODE\"";
-const WORDS: [&str; 6] = ["run", "--run-id", RUN, "--quiet", "--yes", "--summary-agent=planner"];
+const WORDS: [&str; 6] =
+    ["run", "--run-id", SITE_RUN_ID, "--quiet", "--yes", "--summary-agent=planner"];
 
 fn question(site: &Site, node: &str, kind: &str) -> String {
     site.text(&format!("node_ideas/{node}/calls/ideas-n{node}-x1-a1{kind}_prompt.txt"))
@@ -72,18 +73,18 @@ fn what_falls_out_is_summed_up_on_top_of_what_was_summed_up_before() {
     let told = memory(&question);
     assert!(told.contains("SUMMARY OF EARLIER TURNS\nSUMMED-UP-FOR-0003\n"), "{told}");
     assert!(told.contains("TURN c0002-t1: ") && !told.contains("- c000"), "{told}");
-    let node = site.call(&["show", RUN, "n0003", "--json"]).exits(0).json_lines().remove(0);
+    let node = site.call(&["show", SITE_RUN_ID, "n0003", "--json"]).exits(0).json_lines().remove(0);
     assert_eq!(node["llm_usage"]["roles"]["planner"]["calls"], 1, "{node:#}");
-    let shown = site.call(&["show", RUN, "conv", "3"]).exits(0).stdout;
+    let shown = site.call(&["show", SITE_RUN_ID, "conv", "3"]).exits(0).stdout;
     assert!(shown.contains("turns up to c0001-t1 summed up node_ideas/0003/calls/"), "{shown}");
     site.must_be_sound();
     // A lost summary is requested anew, from all turns.
     let kept = "node_ideas/0003/calls/ideas-n0003-x1-a1-summary.txt";
     fs::remove_file(site.path(kept)).expect("a summary");
-    let _ = site.call(&["resume", RUN, "--max-depth=5", "--quiet"]).exits(0);
+    let _ = site.call(&["resume", SITE_RUN_ID, "--max-depth=5", "--quiet"]).exits(0);
     let prompt = self::question(&site, "0004", "-summary");
     assert!(prompt.contains("TURN c0000-t1") && !prompt.contains("SUMMED-UP"), "{prompt}");
-    let shown = site.call(&["show", RUN, "conv", "4"]).exits(0).stdout;
+    let shown = site.call(&["show", SITE_RUN_ID, "conv", "4"]).exits(0).stdout;
     assert!(shown.contains(&format!("note: the summary `{kept}` is lost")), "{shown}");
 }
 
@@ -112,7 +113,7 @@ fn where_nobody_sums_up_each_turn_has_its_line() {
         let told = question(&failing, node, "");
         assert_eq!(told, question(&without, node, ""));
         assert!(memory(&told).contains("- c0000-t1: 2 asked for; 2 came: "), "{told}");
-        let shown = failing.call(&["show", RUN, &format!("c{node}")]).exits(0).stdout;
+        let shown = failing.call(&["show", SITE_RUN_ID, &format!("c{node}")]).exits(0).stdout;
         assert!(shown.contains("note: older turns are told in a line each"), "{shown}");
     }
     failing.must_be_sound();

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 use treebeam_agent::settings::WireFormat;
 use treebeam_run::port::{AgentError, AgentReply, TokenUsage};
-use treebeam_testkit::counterpart::Running;
+use treebeam_testkit::counterpart::CounterpartServer;
 use treebeam_testkit::program::Site;
 
 const FIXTURES: &str = include_str!("errors.json");
@@ -104,7 +104,7 @@ fn fixtures() -> Value {
     json!({ "fixtures": others })
 }
 
-fn url(server: &Running, wire: WireFormat) -> String {
+fn url(server: &CounterpartServer, wire: WireFormat) -> String {
     let versioned = matches!(wire, WireFormat::Responses | WireFormat::Chat);
     server.url() + if versioned { "/v1" } else { "" }
 }
@@ -112,7 +112,7 @@ fn url(server: &Running, wire: WireFormat) -> String {
 #[test]
 #[ignore = "needs real counterparts: run by `cargo xtask test`"]
 fn every_answer_and_every_error_in_five_formats() {
-    let server = Running::aimock(&fixtures());
+    let server = CounterpartServer::aimock(&fixtures());
     let cases = cases();
     let results: Vec<(&Case, Result<AgentReply, AgentError>)> = thread::scope(|scope| {
         let side = |delivery| {
@@ -135,7 +135,7 @@ fn every_answer_and_every_error_in_five_formats() {
 
 fn ask_all<'a>(
     cases: &'a [Case],
-    server: &Running,
+    server: &CounterpartServer,
     delivery: Delivery,
 ) -> Vec<(&'a Case, Result<AgentReply, AgentError>)> {
     let mut extra = Map::new();
@@ -204,7 +204,7 @@ fn the_program_checks_and_asks_all_five() {
     let ok = json!({ "match": { "userMessage": "Reply with the single word" }, "response": { "content": "ok" } });
     let mut fixtures = fixtures();
     fixtures["fixtures"].as_array_mut().expect("a list").push(ok);
-    let (server, site) = (Running::aimock(&fixtures), Site::new(BINARY));
+    let (server, site) = (CounterpartServer::aimock(&fixtures), Site::new(BINARY));
     let roles = ["coordinator", "planner", "coder", "reviewer", "ideas"];
     let agents: Vec<String> = roles
         .into_iter()

@@ -4,8 +4,8 @@
 
 use crate::door::{BINARY, VARIABLE};
 use serde_json::{Value, json};
-use treebeam_testkit::counterpart::{Running, folder, node};
-use treebeam_testkit::program::{RUN, Site};
+use treebeam_testkit::counterpart::{CounterpartServer, folder, node};
+use treebeam_testkit::program::{SITE_RUN_ID, Site};
 
 /// What is measured: more is better.
 const WINDOW: &str = "WINDOW = 10\n";
@@ -55,12 +55,13 @@ fn site(agents: &str) -> Site {
 }
 
 fn eval(site: &Site) -> Value {
-    let said = site.call(&["eval", "--idea", "idea.md", "--run-id", RUN, "--json", "--quiet"]);
+    let said =
+        site.call(&["eval", "--idea", "idea.md", "--run-id", SITE_RUN_ID, "--json", "--quiet"]);
     let document = said.exits(0).json_lines().remove(0);
     document["evals"][0].clone()
 }
 
-fn requests(server: &Running) -> Vec<Value> {
+fn requests(server: &CounterpartServer) -> Vec<Value> {
     server.get("/__aimock/journal").as_array().expect("a journal").clone()
 }
 
@@ -68,7 +69,7 @@ fn requests(server: &Running) -> Vec<Value> {
 #[ignore = "needs real counterparts: run by `cargo xtask test`"]
 fn four_roles_talk_it_over_in_three_formats() {
     for (provider, version) in [("openai", "/v1"), ("anthropic", ""), ("openai-chat", "/v1")] {
-        let server = Running::aimock(&script());
+        let server = CounterpartServer::aimock(&script());
         let agent = |role: &str| {
             let url = format!("{}{version}", server.url());
             format!(
@@ -91,7 +92,7 @@ fn four_roles_talk_it_over_in_three_formats() {
         check_what_each_was_told(&site, provider);
         check_what_it_took(&site, provider);
         assert_eq!(requests(&server).len(), 7, "{provider}");
-        let _ = site.call(&["resume", RUN]).exits(0);
+        let _ = site.call(&["resume", SITE_RUN_ID]).exits(0);
         assert_eq!(requests(&server).len(), 7, "{provider}: nothing is asked again");
     }
 }
@@ -149,11 +150,11 @@ fn a_real_coding_agent_implements_an_idea() {
     // The agent writes into the worktree of the eval to come.
     let place = Site::new(BINARY);
     let file = place.repo.path().canonicalize().expect("a folder");
-    let file = file.join(format!(".treebeam/runs/{RUN}/cand/0001/wider.py"));
+    let file = file.join(format!(".treebeam/runs/{SITE_RUN_ID}/cand/0001/wider.py"));
     let word = "Implement this idea";
     let call = json!([{ "name": "Write", "arguments": { "file_path": file, "content": "WINDOW = 20\n" } }]);
     let usage = json!({ "input_tokens": 100, "output_tokens": 20 });
-    let server = Running::aimock(&json!({ "fixtures": [
+    let server = CounterpartServer::aimock(&json!({ "fixtures": [
         { "match": { "userMessage": word, "hasToolResult": false }, "response": { "toolCalls": call, "usage": usage } },
         { "match": { "userMessage": word, "hasToolResult": true }, "response": { "content": "DONE", "usage": usage } },
     ]}));

@@ -7,14 +7,14 @@ use std::thread;
 use std::time::Duration;
 use treebeam_agent::settings::WireFormat;
 use treebeam_run::port::{AgentError, AgentReply};
-use treebeam_testkit::counterpart::Running;
+use treebeam_testkit::counterpart::CounterpartServer;
 
 const WIRES: [WireFormat; 4] =
     [WireFormat::Responses, WireFormat::Chat, WireFormat::Messages, WireFormat::Gemini];
 const FAULTS: [&str; 8] =
     ["429", "500", "529", "400", "truncate", "stall", "malformed", "disconnect"];
 
-fn url(server: &Running, wire: WireFormat) -> String {
+fn url(server: &CounterpartServer, wire: WireFormat) -> String {
     let end = match wire {
         WireFormat::Responses | WireFormat::Chat => "/v1",
         WireFormat::Messages => "/anthropic",
@@ -51,14 +51,14 @@ fn behaviour(fault: &str, wire: WireFormat) -> Value {
     behaviour
 }
 
-fn queue(server: &Running, behaviours: &[Value]) {
+fn queue(server: &CounterpartServer, behaviours: &[Value]) {
     let (status, said) = server.post("/_llmock/scenario", &json!({ "behaviors": behaviours }));
     assert_eq!(status, 201, "{said}");
 }
 
 type Asked = (&'static str, WireFormat, Result<AgentReply, AgentError>);
 
-fn ask_all(server: &Running, fault: &'static str) -> Vec<Asked> {
+fn ask_all(server: &CounterpartServer, fault: &'static str) -> Vec<Asked> {
     let (url, model) = (|wire| url(server, wire), format!("m-{fault}"));
     let (timeout, wait) = (Duration::from_secs(4), Duration::from_secs(10));
     let five = Five { url: &url, model: &model, extra: Map::new(), timeout, wait };
@@ -84,7 +84,7 @@ fn findings(verdict: &Value) -> Vec<&str> {
 #[test]
 #[ignore = "needs real counterparts: run by `cargo xtask test`"]
 fn the_verdict_is_passed() {
-    let server = Running::llmock();
+    let server = CounterpartServer::llmock();
     let faults: Vec<Value> =
         FAULTS.iter().flat_map(|fault| WIRES.map(|wire| behaviour(fault, wire))).collect();
     queue(&server, &faults);
@@ -123,7 +123,7 @@ fn the_verdict_is_passed() {
 #[test]
 #[ignore = "needs real counterparts: run by `cargo xtask test`"]
 fn the_verdict_can_be_another() {
-    let server = Running::llmock();
+    let server = CounterpartServer::llmock();
     let body = |stream| {
         let messages = json!([{ "role": "user", "content": "Say something." }]);
         json!({ "model": "m", "messages": messages, "stream": stream })

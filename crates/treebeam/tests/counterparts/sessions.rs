@@ -5,8 +5,8 @@ use crate::door::{BINARY, VARIABLE};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use treebeam_testkit::counterpart::{Running, folder, node};
-use treebeam_testkit::program::{RUN, Site};
+use treebeam_testkit::counterpart::{CounterpartServer, folder, node};
+use treebeam_testkit::program::{SITE_RUN_ID, Site};
 
 /// Coder that adds a file of the eval's own, which is what is measured.
 const CODER: &str =
@@ -64,26 +64,30 @@ fn session(site: &Site, id: &str) -> BTreeMap<String, Vec<u8>> {
 }
 
 /// Returns the questions after the first `before`, each with all that came before it.
-fn shown(server: &Running, before: usize) -> Vec<String> {
+fn shown(server: &CounterpartServer, before: usize) -> Vec<String> {
     let journal = server.get("/__aimock/journal");
     let bodies = journal.as_array().expect("a journal").iter().skip(before);
     bodies.map(|entry| entry["body"].to_string()).filter(|body| body.contains(QUESTION)).collect()
 }
 
-fn meet(server: &Running, agent: &str) {
+fn meet(server: &CounterpartServer, agent: &str) {
     let site = site(agent);
-    let _ = site.call(&["run", "--run-id", RUN, "--max-depth=1", "--quiet", "--yes"]).exits(0);
+    let _ =
+        site.call(&["run", "--run-id", SITE_RUN_ID, "--max-depth=1", "--quiet", "--yes"]).exits(0);
     let root = &site.manifest()["conversations"]["c0000"];
     let id = root["provider_ids"][0].as_str().expect("a session").to_owned();
     let (parent, before) = (session(&site, &id), shown(server, 0).len());
     assert!(!parent.is_empty(), "{:?}", site.files("home").keys());
-    let _ = site.call(&["resume", RUN, "--max-depth=2", "--quiet"]).exits(0);
+    let _ = site.call(&["resume", SITE_RUN_ID, "--max-depth=2", "--quiet"]).exits(0);
     let after = session(&site, &id);
     assert!(after == parent, "{:?} became {:?}", parent.keys(), after.keys());
     let mut ids = BTreeSet::from([id.clone()]);
     for name in ["c0001", "c0002"] {
-        let talk =
-            site.call(&["show", RUN, "conv", name, "--json"]).exits(0).json_lines().remove(0);
+        let talk = site
+            .call(&["show", SITE_RUN_ID, "conv", name, "--json"])
+            .exits(0)
+            .json_lines()
+            .remove(0);
         let turn = &talk["turns"][0];
         assert_eq!((&turn["mode"], &turn["continued_id"]), (&json!("native"), &json!(id)));
         assert!(turn["note"].is_null(), "{turn}");
@@ -102,7 +106,7 @@ fn meet(server: &Running, agent: &str) {
 #[test]
 #[ignore = "needs real counterparts: run by `cargo xtask test`"]
 fn claude_forks_a_session_for_each_child() {
-    let server = Running::aimock(&script());
+    let server = CounterpartServer::aimock(&script());
     // The server keeps no request that is longer than 64 KB, as the description of all tools is.
     let more = "model = 'claude-sonnet-4-5'\nargs = ['--tools', 'Write']\n";
     let script = "@anthropic-ai/claude-code/cli-wrapper.cjs";
@@ -112,7 +116,7 @@ fn claude_forks_a_session_for_each_child() {
 #[test]
 #[ignore = "needs real counterparts: run by `cargo xtask test`"]
 fn codex_forks_a_session_for_each_child() {
-    let server = Running::aimock(&script());
+    let server = CounterpartServer::aimock(&script());
     let url = format!("{}/v1", server.url());
     meet(&server, &agent("codex", "@openai/codex/bin/codex.js", &url, "model = 'gpt-5'\n"));
 }

@@ -4,14 +4,14 @@
 use crate::door::BINARY;
 use serde_json::json;
 use std::path::Path;
-use treebeam_testkit::counterpart::Running;
+use treebeam_testkit::counterpart::CounterpartServer;
 use treebeam_testkit::program::Site;
 
 #[test]
 #[ignore = "needs real counterparts: run by `cargo xtask test`"]
 fn a_real_model_answers() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/counterparts/smollm2.py");
-    let (server, site) = (Running::smollm2(&script), Site::new(BINARY));
+    let (server, site) = (CounterpartServer::smollm2(&script), Site::new(BINARY));
     let roles = [("planner", "openai"), ("coder", "openai-chat"), ("reviewer", "anthropic")];
     let configure = |most: u32| {
         let agents = roles.map(|(role, provider)| agent(&server, role, provider, most));
@@ -58,7 +58,7 @@ fn a_real_model_answers() {
     }
 }
 
-fn agent(server: &Running, role: &str, provider: &str, most: u32) -> String {
+fn agent(server: &CounterpartServer, role: &str, provider: &str, most: u32) -> String {
     // Temperature 0 gives the same text each time.
     let (end, cold) = match provider {
         "anthropic" => ("", "extra = { temperature = 0 }"),
@@ -75,7 +75,7 @@ fn agent(server: &Running, role: &str, provider: &str, most: u32) -> String {
 #[ignore = "needs real counterparts: run by `cargo xtask test`"]
 fn whatever_a_real_model_says_is_taken_for_ideas_or_refused() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/counterparts/smollm2.py");
-    let (server, site) = (Running::smollm2(&script), Site::new(BINARY));
+    let (server, site) = (CounterpartServer::smollm2(&script), Site::new(BINARY));
     let ideas = agent(&server, "ideas", "openai-chat", 600);
     site.repo.write("treebeam.toml", &format!("context.ideas = 'none'\n{ideas}")).expect("a file");
     let talk = "--conversation-state-out=talk.json";

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use treebeam_testkit::hostile;
-use treebeam_testkit::program::{RUN, Said, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Said, Site};
 use treebeam_testkit::repo::TempRepo;
 
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
@@ -42,8 +42,8 @@ impl Desk {
                 if treebeam_testkit::apart::is_campaign() { "2147483648" } else { "268435456" };
             fs::write(dir.join(name), text.replace("@BYTES@", bytes)).expect("a script");
         }
-        fs::write(dir.join("tree.py"), hostile::TREE).expect("a script");
-        let desk = Self { site: Site::of(repo, BINARY), dir };
+        fs::write(dir.join("tree.py"), hostile::PROCESS_TREE_SCRIPT).expect("a script");
+        let desk = Self { site: Site::from_repo(repo, BINARY), dir };
         desk.configure(settings);
         desk
     }
@@ -78,7 +78,7 @@ impl Desk {
     /// Tries ideas of these modes.
     pub(crate) fn eval(&self, modes: &[&str], flags: &[&str]) -> Said {
         let ideas = self.ideas(modes);
-        self.site.call(&[&["eval", "--run-id", RUN, "--idea", &ideas], flags].concat())
+        self.site.call(&[&["eval", "--run-id", SITE_RUN_ID, "--idea", &ideas], flags].concat())
     }
 
     /// Tries ideas of these modes, and returns the JSON document after checking the exit code.

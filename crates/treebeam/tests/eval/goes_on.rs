@@ -3,7 +3,7 @@
 use crate::desk::{Desk, until};
 use std::fs;
 use std::time::Duration;
-use treebeam_testkit::program::{RUN, Said, Signal};
+use treebeam_testkit::program::{SITE_RUN_ID, Said, Signal};
 
 const ROWS: &str = "config_id,status,a\n0,ok,1.0\n1,ok,1.1\n2,ok,1.2\n";
 
@@ -13,7 +13,7 @@ fn elsewhere(settings: &str) -> (Desk, [String; 4], String) {
     let (top, file) = (desk.site.repo.path(), desk.dir.join("other.toml"));
     fs::rename(top.join("treebeam.toml"), &file).expect("to move");
     let [top, file] = [top, &file].map(|path| path.display().to_string());
-    let way_on = format!("treebeam -C {top} resume {RUN} --config {file}");
+    let way_on = format!("treebeam -C {top} resume {SITE_RUN_ID} --config {file}");
     (desk, ["-C".to_owned(), top, "--config".to_owned(), file], way_on)
 }
 
@@ -31,7 +31,7 @@ fn interrupted(desk: &Desk, words: &[&str]) -> Said {
 #[test]
 fn a_baseline_that_was_interrupted_goes_on_as_it_is_said() {
     let (desk, [c, top, config, file], way_on) = elsewhere("baseline_csv = 'base.data'");
-    let words = [&c, &top, "baseline", "--run-id", RUN, &config, &file, "--eval-retries=1"];
+    let words = [&c, &top, "baseline", "--run-id", SITE_RUN_ID, &config, &file, "--eval-retries=1"];
     let said = interrupted(&desk, &words);
     let way_on = format!("{way_on} --eval-retries=1");
     let hint = format!("hint: `{way_on}` goes on from here");
@@ -52,9 +52,9 @@ fn an_eval_with_a_baseline_of_its_own_goes_on() {
     desk.site.repo.write("base.data", ROWS).expect("a file");
     desk.site.repo.write("own.data", ROWS).expect("a file");
     let ideas = desk.ideas(&["good"]);
-    let words = ["eval", "--run-id", RUN, "--idea", &ideas, "--baseline", "own.data"];
+    let words = ["eval", "--run-id", SITE_RUN_ID, "--idea", &ideas, "--baseline", "own.data"];
     let _ = interrupted(&desk, &words).says(["1 sweep goes on by itself"]);
-    let _ = desk.site.call(&["resume", RUN]).exits(0);
+    let _ = desk.site.call(&["resume", SITE_RUN_ID]).exits(0);
     desk.site.must_be_sound();
 }
 
@@ -63,7 +63,7 @@ fn an_eval_that_halts_says_the_whole_command_that_goes_on() {
     let (desk, [c, top, config, file], way_on) = elsewhere("baseline_csv = 'base.data'");
     desk.site.repo.write("base.data", "config_id,status,a\n0,error,1\n").expect("a file");
     let ideas = desk.ideas(&["good"]);
-    let words = [&c, &top, "eval", "--run-id", RUN, "--idea", &ideas, &config, &file];
+    let words = [&c, &top, "eval", "--run-id", SITE_RUN_ID, "--idea", &ideas, &config, &file];
     let said = desk.site.call(&words).exits(4);
     let _ = said.says([&format!("with its results in `base.data`, `{way_on}` goes on from here")]);
 }
@@ -73,7 +73,7 @@ fn a_log_waits_for_a_run_whose_last_depth_was_opened_again() {
     let desk = Desk::new("");
     let _ = desk.eval(&["exit1"], &[]).exits(1);
     desk.hold("sweep");
-    let call = desk.site.begin(&["resume", RUN, "--retry-failed"]);
+    let call = desk.site.begin(&["resume", SITE_RUN_ID, "--retry-failed"]);
     until("the sweep again", || {
         desk.calls_of("exit1").iter().filter(|c| c.starts_with("sweep")).count() == 2
     });

@@ -3,7 +3,7 @@
 use crate::desk::{Desk, of, until};
 use std::fs;
 use treebeam_testkit::fault::Fault;
-use treebeam_testkit::program::{RUN, Signal};
+use treebeam_testkit::program::{SITE_RUN_ID, Signal};
 
 fn git<const N: usize>(desk: &Desk, arguments: [&str; N]) -> String {
     desk.site.repo.git(arguments).expect("git")
@@ -62,7 +62,7 @@ fn a_file_of_the_users_that_is_in_the_way_stays_and_the_run_goes_on_when_it_is_a
     let desk = desk();
     desk.hold("reviewer");
     let ideas = desk.ideas(&["good"]);
-    let call = desk.site.begin(&["eval", "--run-id", RUN, "--idea", &ideas, "--in-place"]);
+    let call = desk.site.begin(&["eval", "--run-id", SITE_RUN_ID, "--idea", &ideas, "--in-place"]);
     until("the reviewer is asked", || desk.calls().contains(&"reviewer good 0".to_owned()));
     desk.site.repo.write("model.txt", "mine\n").expect("a file");
     desk.let_go("reviewer");
@@ -73,8 +73,8 @@ fn a_file_of_the_users_that_is_in_the_way_stays_and_the_run_goes_on_when_it_is_a
         "mine\n"
     );
     git(&desk, ["restore", "model.txt"]);
-    let _ = desk.site.call(&["resume", RUN]).exits(0);
-    must_be_there(&desk, &git(&desk, ["rev-parse", &format!("tree/{RUN}/e0001")]));
+    let _ = desk.site.call(&["resume", SITE_RUN_ID]).exits(0);
+    must_be_there(&desk, &git(&desk, ["rev-parse", &format!("tree/{SITE_RUN_ID}/e0001")]));
     assert_eq!(desk.calls_of("good").len(), 6, "nothing is paid for twice: {:?}", desk.calls());
 }
 
@@ -88,11 +88,11 @@ fn killed_while_the_worktree_is_switched_it_goes_on() {
         let desk = desk();
         let ideas = desk.ideas(&["good"]);
         let fault = Fault::plan(plan);
-        let eval = ["eval", "--run-id", RUN, "--idea", &ideas, "--in-place"];
+        let eval = ["eval", "--run-id", SITE_RUN_ID, "--idea", &ideas, "--in-place"];
         let said = desk.site.call_with_fault(&fault, &eval);
         assert_eq!(said.code, None, "{plan}: {}", said.stderr);
-        let _ = desk.site.call(&["resume", RUN]).exits(0);
-        must_be_there(&desk, &git(&desk, ["rev-parse", &format!("tree/{RUN}/e0001")]));
+        let _ = desk.site.call(&["resume", SITE_RUN_ID]).exits(0);
+        must_be_there(&desk, &git(&desk, ["rev-parse", &format!("tree/{SITE_RUN_ID}/e0001")]));
         assert_eq!(desk.calls_of("good").len(), 6, "{plan}: {:?}", desk.calls());
         desk.site.must_be_sound();
     }
@@ -106,14 +106,15 @@ fn killed_while_it_sweeps_there_the_sweep_is_waited_for() {
     fs::write(&baseline, "config_id,status,a\n0,ok,1\n1,ok,1\n2,ok,1\n").expect("a file");
     desk.hold("sweep");
     let baseline = baseline.display().to_string();
-    let eval = ["eval", "--run-id", RUN, "--idea", &ideas, "--in-place", "--baseline", &baseline];
+    let eval =
+        ["eval", "--run-id", SITE_RUN_ID, "--idea", &ideas, "--in-place", "--baseline", &baseline];
     let call = desk.site.begin(&eval);
     until("the sweep runs", || desk.calls().contains(&"sweep good".to_owned()));
     call.signal(Signal::Kill);
     drop(call);
-    let call = desk.site.begin(&["resume", RUN]);
+    let call = desk.site.begin(&["resume", SITE_RUN_ID]);
     desk.let_go("sweep");
     let _ = call.wait().exits(0);
-    must_be_there(&desk, &git(&desk, ["rev-parse", &format!("tree/{RUN}/e0001")]));
+    must_be_there(&desk, &git(&desk, ["rev-parse", &format!("tree/{SITE_RUN_ID}/e0001")]));
     assert_eq!(desk.calls_of("good").len(), 6, "{:?}", desk.calls());
 }

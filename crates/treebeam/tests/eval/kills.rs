@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 use treebeam_testkit::apart::is_campaign;
 use treebeam_testkit::fault::Fault;
-use treebeam_testkit::program::{RUN, Signal};
+use treebeam_testkit::program::{SITE_RUN_ID, Signal};
 
 /// Calls of an eval of a good idea, in order.
 const CALLS: [&str; 6] = [
@@ -19,7 +19,7 @@ const CALLS: [&str; 6] = [
 ];
 
 fn must_be_finished(desk: &Desk, what: &str) {
-    let said = desk.site.call(&["resume", RUN]).exits(0);
+    let said = desk.site.call(&["resume", SITE_RUN_ID]).exits(0);
     // A takeover of a stopped run is recorded after its end.
     let stopped = desk.site.events().iter().any(|event| event["type"] == "stopped");
     assert!(stopped, "{what}: {}", said.stderr);
@@ -35,7 +35,7 @@ fn killed_while_an_agent_is_asked_only_that_is_asked_again() {
         let desk = Desk::new("");
         let ideas = desk.ideas(&["good"]);
         desk.hold(role);
-        let call = desk.site.begin(&["eval", "--run-id", RUN, "--idea", &ideas]);
+        let call = desk.site.begin(&["eval", "--run-id", SITE_RUN_ID, "--idea", &ideas]);
         until(role, || desk.calls_of("good").len() == number + 1);
         call.signal(Signal::Kill);
         drop(call);
@@ -53,13 +53,13 @@ fn killed_while_tests_or_sweep_run_they_are_waited_for() {
     for who in ["tests", "sweep"] {
         let desk = Desk::new("");
         let ideas = desk.ideas(&["good"]);
-        let call = desk.site.begin(&["eval", "--run-id", RUN, "--idea", &ideas]);
+        let call = desk.site.begin(&["eval", "--run-id", SITE_RUN_ID, "--idea", &ideas]);
         until("the root is measured", || desk.calls().contains(&CALLS[0].to_owned()));
         desk.hold(who);
         until(who, || desk.calls_of("good").iter().any(|call| call.starts_with(who)));
         call.signal(Signal::Kill);
         drop(call);
-        let next = desk.site.begin(&["resume", RUN]);
+        let next = desk.site.begin(&["resume", SITE_RUN_ID]);
         // The waiting call is adopted, and not started again.
         std::thread::sleep(Duration::from_millis(300));
         desk.let_go(who);
@@ -79,7 +79,7 @@ fn killed_around_each_event_nothing_is_done_twice() {
             // The root's own sweep is submitted first.
             let number = if event == "sweep_submitted" { 2 } else { 1 };
             let plan = format!("kill {when} {number} journal.jsonl {event}");
-            let eval = ["eval", "--run-id", RUN, "--idea", &ideas];
+            let eval = ["eval", "--run-id", SITE_RUN_ID, "--idea", &ideas];
             let said = desk.site.call_with_fault(&Fault::plan(&plan), &eval);
             assert_eq!(said.code, None, "{plan}: {}", said.stderr);
             must_be_finished(&desk, &plan);
@@ -117,7 +117,7 @@ fn killed_at_any_moment_what_is_on_disk_is_not_done_again() {
         rounds += 1;
         let desk = Desk::new("");
         let ideas = desk.ideas(&["good", "second"]);
-        let mut call = desk.site.begin(&["eval", "--run-id", RUN, "--idea", &ideas]);
+        let mut call = desk.site.begin(&["eval", "--run-id", SITE_RUN_ID, "--idea", &ideas]);
         let mut guards: Vec<(usize, BTreeSet<String>)> = Vec::new();
         loop {
             seed ^= seed << 13;
@@ -134,8 +134,8 @@ fn killed_at_any_moment_what_is_on_disk_is_not_done_again() {
             guards.push((desk.calls().len(), finished(&desk)));
             // Before its first event there is no run yet.
             let is_run = desk.site.path("journal.jsonl").exists();
-            let eval = ["eval", "--run-id", RUN, "--idea", &ideas];
-            call = desk.site.begin(if is_run { &["resume", RUN] } else { &eval });
+            let eval = ["eval", "--run-id", SITE_RUN_ID, "--idea", &ideas];
+            call = desk.site.begin(if is_run { &["resume", SITE_RUN_ID] } else { &eval });
         }
         desk.site.must_be_sound();
         let calls = desk.calls();

@@ -3,7 +3,7 @@
 use crate::desk::{Desk, of};
 use serde_json::Value;
 use std::fs;
-use treebeam_testkit::program::RUN;
+use treebeam_testkit::program::SITE_RUN_ID;
 
 #[test]
 fn ideas_come_from_a_file_a_folder_or_the_configuration() {
@@ -42,7 +42,7 @@ fn one_document_is_printed_and_nothing_else() {
     let document: Value = serde_json::from_str(&said.stdout).expect("one document");
     assert_eq!(
         (&document["schema"], &document["run_id"]),
-        (&"treebeam.eval/1".into(), &RUN.into())
+        (&"treebeam.eval/1".into(), &SITE_RUN_ID.into())
     );
     assert_eq!(document["evals"].as_array().map(Vec::len), Some(2));
     // Without `--json` there is a table, and progress only on standard error.
@@ -104,12 +104,12 @@ fn results_that_are_there_are_called_what_they_are() {
     let told = desk.eval(&["good"], &[]).exits(0);
     let line = "root not measured: 3 configurations taken from `base.data`\n";
     assert!(told.stderr.contains(line), "{}", told.stderr);
-    let log = desk.site.call(&["log", RUN]).exits(0).stdout;
+    let log = desk.site.call(&["log", SITE_RUN_ID]).exits(0).stdout;
     assert!(log.contains("root not measured: 3 rows taken from `base.data`\n"), "{log}");
     assert!(!log.contains("root given to the sweep"), "{log}");
     let provenance = &desk.site.manifest()["root"]["root_baseline_provenance"];
     assert_eq!(provenance["source_path"], "repo:base.data", "{provenance:#}");
-    let shown = desk.site.call(&["show", RUN, "n0000"]).exits(0).stdout;
+    let shown = desk.site.call(&["show", SITE_RUN_ID, "n0000"]).exits(0).stdout;
     assert!(shown.contains("…, taken from `base.data`, not measured\n"), "{shown}");
     for report in ["TREE_SUMMARY.md", "report.html"] {
         let text = desk.site.text(report).replace('\\', "");

@@ -5,7 +5,7 @@ use crate::desk::{Desk, all, files, whole};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
-use treebeam_testkit::program::RUN;
+use treebeam_testkit::program::SITE_RUN_ID;
 
 /// A size above `MOST`, the limit of an answer.
 const TOO_LONG: usize = 17 << 20;
@@ -67,9 +67,9 @@ fn in_a_run_it_is_a_recorded_failure() {
     for (reply, why, kept) in cases() {
         let desk = Desk::for_runs("");
         desk.says(None, &reply);
-        let _ = desk.site.call(&["run", "--run-id", RUN, "--quiet", "--yes"]);
+        let _ = desk.site.call(&["run", "--run-id", SITE_RUN_ID, "--quiet", "--yes"]);
         assert_eq!(desk.site.manifest()["state"]["stop_reason"], "no_ideas", "{why}");
-        let log = desk.site.call(&["log", RUN]).exits(0).stdout;
+        let log = desk.site.call(&["log", SITE_RUN_ID]).exits(0).stdout;
         assert!(log.contains(why), "{why}: {log}");
         if let Some(kind) = kept {
             assert!(log.contains("(kept as `node_ideas/0000/calls/ideas-n0000-x1-a3."), "{log}");
@@ -98,7 +98,7 @@ fn in_a_run_files_that_the_user_lists_are_told_and_recorded() {
     desk.site.repo.write("notes.md", "bees are slow\n").expect("a file");
     desk.site.repo.write("study/ants.txt", "ants are fast\n").expect("a file");
     desk.says(None, all(&["a", "b"]));
-    let _ = desk.site.call(&["run", "--run-id", RUN, "--quiet", "--yes"]).exits(0);
+    let _ = desk.site.call(&["run", "--run-id", SITE_RUN_ID, "--quiet", "--yes"]).exits(0);
     let pack = desk.site.text("node_ideas/0000/prompt_context.txt");
     let asked = desk.site.text("node_ideas/0000/calls/ideas-n0000-x1-a1_prompt.txt");
     assert_eq!(desk.prompt(1), asked);
@@ -116,7 +116,7 @@ fn in_a_run_files_that_the_user_lists_are_told_and_recorded() {
     assert!(manifest.to_string().contains(&recorded), "{}", manifest["run_config"]);
     // Later changes of the file count from the next start, and are recorded.
     desk.site.repo.write("notes.md", "bees are fast\n").expect("a file");
-    let _ = desk.site.call(&["resume", RUN, "--quiet", "--max-depth=2"]).exits(0);
+    let _ = desk.site.call(&["resume", SITE_RUN_ID, "--quiet", "--max-depth=2"]).exits(0);
     assert!(desk.site.text("journal.jsonl").contains(&digest("bees are fast\n")));
     desk.site.must_be_sound();
 }
@@ -126,11 +126,11 @@ fn in_a_run_files_that_the_user_lists_are_told_and_recorded() {
 fn in_a_run_nobody_is_asked_where_a_user_has_worked() {
     let desk = Desk::for_runs("");
     desk.says(None, all(&["a", "b"]));
-    let _ = desk.site.call(&["run", "--run-id", RUN, "--quiet", "--yes"]).exits(0);
+    let _ = desk.site.call(&["run", "--run-id", SITE_RUN_ID, "--quiet", "--yes"]).exits(0);
     let (mine, calls) = (desk.site.path("wt/0001/mine.txt"), desk.calls());
     fs::write(&mine, "mine").expect("a file");
     desk.says(None, all(&["c", "d"]));
-    let more = ["resume", RUN, "--quiet", "--max-depth=2"];
+    let more = ["resume", SITE_RUN_ID, "--quiet", "--max-depth=2"];
     let _ = desk.site.call(&more).exits(4).says([
         "error: somebody has worked in `",
         "wt/0001`, where an agent is to be asked: it has changes that are not committed: `mine.txt`",

@@ -22,7 +22,7 @@ use treebeam_run::port::SilentUser;
 use treebeam_run::prompt::PromptSet;
 use treebeam_run::{RunHalt, RunPorts, drive_run};
 use treebeam_store::{ForcePolicy, RunFiles, RunStore, StoreError, make_runs_root};
-use treebeam_testkit::program::RUN;
+use treebeam_testkit::program::SITE_RUN_ID;
 
 const SEED: u64 = 7;
 const RUNNER: &str = "TREEBEAM_TEST_DRIVER";
@@ -51,7 +51,7 @@ impl Field {
     fn begin_with(&self, script: &str) -> (RunStore, State) {
         let user = open_repo_with(&self.repo, self.site.repo.variables()).expect("a repository");
         let started = RunStarted {
-            run: RUN.parse().expect("a run id"),
+            run: SITE_RUN_ID.parse().expect("a run id"),
             world: WorldKind::Dry { seed: SEED },
             root: user.head.clone(),
             meaning: FixedSettings {

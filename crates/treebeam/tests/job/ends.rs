@@ -365,7 +365,8 @@ fn two_gigabytes_of_output_take_no_memory() {
 fn nothing_is_left_when_a_command_ends_by_itself() {
     let field = Field::new();
     let word = format!("left-{}", field.site.repo.path().display());
-    let parts = ["python3", "-c", hostile::TREE, &word, "leave", "bare"].map(str::to_owned);
+    let parts =
+        ["python3", "-c", hostile::PROCESS_TREE_SCRIPT, &word, "leave", "bare"].map(str::to_owned);
     let measure =
         MeasureSettings { test_command: Some(CommandLine::Program(parts.into())), ..sweep(GOOD) };
     let end = end(&field, field.local(measure), 1);

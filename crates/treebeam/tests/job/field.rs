@@ -12,7 +12,7 @@ use treebeam_core::path;
 use treebeam_executor::{JOB_SPEC_FILE, LocalExecutor, LocalExecutorConfig};
 use treebeam_run::port::{Executor as _, JobEnd, JobExit, JobKey, SweepJob};
 use treebeam_store::RunDir;
-use treebeam_testkit::program::{RUN, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Site};
 
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 /// Maximum time of a job, unless it hangs.
@@ -45,14 +45,14 @@ impl Field {
     pub(crate) fn new() -> Self {
         let site = Site::new(BINARY);
         let repo = site.repo.path().to_owned();
-        let run = RunDir::new(repo.join(".treebeam/runs").join(RUN));
+        let run = RunDir::new(repo.join(".treebeam/runs").join(SITE_RUN_ID));
         fs::create_dir_all(run.root().join("eval")).expect("a run");
         Self { site, repo, run }
     }
 
     /// Opens the run of another process, in its repository.
     pub(crate) fn at(repo: &Path) -> Self {
-        let run = RunDir::new(repo.join(".treebeam/runs").join(RUN));
+        let run = RunDir::new(repo.join(".treebeam/runs").join(SITE_RUN_ID));
         Self { repo: repo.to_owned(), run, ..Self::new() }
     }
 
@@ -61,7 +61,7 @@ impl Field {
         let variables: Vec<(OsString, OsString)> = vec![("PATH".into(), path)];
         LocalExecutorConfig {
             program: BINARY.into(),
-            run: RUN.parse().expect("a name"),
+            run: SITE_RUN_ID.parse().expect("a name"),
             run_dir: self.run.clone(),
             repository: self.repo.clone(),
             worktree: None,

@@ -10,7 +10,7 @@ use treebeam_core::measure::{MeasureSettings, WorktreePath};
 use treebeam_executor::{InPlaceExecutor, LocalExecutor, LocalExecutorConfig};
 use treebeam_git::open_repo_with;
 use treebeam_run::port::{Executor as _, JobEnd, SweepJob};
-use treebeam_testkit::program::RUN;
+use treebeam_testkit::program::SITE_RUN_ID;
 
 static NOTES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
@@ -36,7 +36,7 @@ fn in_place(field: &Field, measure: MeasureSettings) -> InPlaceExecutor {
     };
     InPlaceExecutor {
         executor: LocalExecutor::new(local),
-        run: RUN.parse().expect("a name"),
+        run: SITE_RUN_ID.parse().expect("a name"),
         run_dir: field.run.clone(),
         root: user.head.clone(),
         user,
@@ -66,7 +66,8 @@ fn field() -> (Field, [SweepJob; 2]) {
     repo.write("my.data", "mine\n").expect("a file");
     let commit = |text: &str| -> Commit {
         repo.write("code.txt", text).expect("a file");
-        let name = repo.commit(&format!("{text}\n\nTreebeam-Run: {RUN}")).expect("a commit");
+        let name =
+            repo.commit(&format!("{text}\n\nTreebeam-Run: {SITE_RUN_ID}")).expect("a commit");
         repo.git(["reset", "--quiet", "--hard", "HEAD~"]).expect("to go back");
         name.parse().expect("a commit")
     };

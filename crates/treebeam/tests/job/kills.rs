@@ -141,7 +141,7 @@ fn a_runner_killed_at_any_moment_leaves_jobs_that_are_adopted_or_run_again() {
 fn a_job_that_dies_is_lost_and_takes_all_with_it() {
     let field = Field::new();
     let word = format!("lost-{}", field.site.repo.path().display());
-    let parts = ["python3", "-c", hostile::TREE, &word, "wait"].map(str::to_owned);
+    let parts = ["python3", "-c", hostile::PROCESS_TREE_SCRIPT, &word, "wait"].map(str::to_owned);
     let measure = MeasureSettings {
         sweep_command: Some(CommandLine::Program(parts.into())),
         ..MeasureSettings::default()

@@ -10,13 +10,14 @@ use treebeam_core::measure::{CommandLine, MeasureSettings};
 use treebeam_run::port::{Executor as _, SweepJob};
 use treebeam_testkit::fault::Fault;
 use treebeam_testkit::hostile;
-use treebeam_testkit::program::{RUN, Signal, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Signal, Site};
 
 /// Makes a run that was interrupted while its sweep hangs, and returns the sweep's folder.
 fn interrupted(word: &str) -> (Site, PathBuf) {
     let (site, idea) = hanging(word);
     let idea = idea.display().to_string();
-    let words = ["eval", "--quiet", "--baseline=base.csv", "--run-id", RUN, "--idea", &idea];
+    let words =
+        ["eval", "--quiet", "--baseline=base.csv", "--run-id", SITE_RUN_ID, "--idea", &idea];
     let call = site.begin(&words);
     let folder = site.path("eval/0001/s1");
     until(|| fs::read(folder.join("sweep.log")).is_ok_and(|log| log == b"ready\n"));
@@ -42,12 +43,12 @@ fn a_run_that_goes_takes_its_running_sweeps_with_it() {
     let (site, folder) = interrupted(&word);
     let there = || hostile::with_word(&word).len() == 3 && process_of(&folder).is_some();
     // Running work of a run that stays is kept.
-    let _ = site.call(&["clean", RUN, "--worktrees", "--yes"]).exits(0);
+    let _ = site.call(&["clean", SITE_RUN_ID, "--worktrees", "--yes"]).exits(0);
     assert!(there() && site.path("cand/0001").is_dir(), "an eval under way is left alone");
-    let said = site.call(&["clean", RUN, "--delete"]).exits(2);
+    let said = site.call(&["clean", SITE_RUN_ID, "--delete"]).exits(2);
     let _ = said.says(["to end: run t: running sweep `eval/0001/s1`", "nothing was removed"]);
     assert!(there(), "nothing ends without a yes");
-    let said = site.call(&["clean", RUN, "--delete", "--yes"]).exits(0);
+    let said = site.call(&["clean", SITE_RUN_ID, "--delete", "--yes"]).exits(0);
     let _ = said.says(["ended: run t: running sweep `eval/0001/s1`", "removed: run t: directory"]);
     assert!(process_of(&folder).is_none());
     nothing_is_left(&site, &word);
@@ -58,7 +59,7 @@ fn a_run_that_goes_takes_its_running_sweeps_with_it() {
 fn the_job_of_an_earlier_submission_is_ended_before_the_next_one_begins() {
     let field = Field::new();
     let word = word("earlier");
-    let parts = ["python3", "-c", hostile::TREE, &word, "wait"].map(str::to_owned);
+    let parts = ["python3", "-c", hostile::PROCESS_TREE_SCRIPT, &word, "wait"].map(str::to_owned);
     let hangs = MeasureSettings {
         sweep_command: Some(CommandLine::Program(parts.into())),
         ..MeasureSettings::default()
@@ -81,7 +82,7 @@ fn what_a_sweep_left_whose_keeper_is_gone_goes_too() {
     let (site, folder) = interrupted(&word);
     kill(process_of(&folder).expect("a job"), Signal::Kill);
     assert!(!hostile::with_word(&word).is_empty());
-    let said = site.call(&["clean", RUN, "--delete", "--yes", "--json"]).exits(0);
+    let said = site.call(&["clean", SITE_RUN_ID, "--delete", "--yes", "--json"]).exits(0);
     let items = said.json_lines().remove(0)["items"].clone();
     assert_eq!(items[0]["kind"], "running_sweep", "{items}");
     assert_eq!(items[0]["outcome"], "removed", "{items}");
@@ -94,16 +95,16 @@ fn a_run_that_did_not_go_after_all_sweeps_again() {
     let word = word("cut-off");
     let (site, folder) = interrupted(&word);
     let fault = Fault::plan("kill before 1 rename .gone-");
-    let said = site.call_with_fault(&fault, &["clean", RUN, "--delete", "--yes"]);
+    let said = site.call_with_fault(&fault, &["clean", SITE_RUN_ID, "--delete", "--yes"]);
     assert_eq!(said.code, None, "{}", said.stderr);
     assert_eq!(hostile::survivors(&word), Vec::<u32>::new());
     assert!(!folder.join("eval_result.json").exists(), "it says nothing");
-    let resume = ["resume", RUN, "--quiet", "--eval-timeout-seconds=2", "--eval-retries=0"];
+    let resume = ["resume", SITE_RUN_ID, "--quiet", "--eval-timeout-seconds=2", "--eval-retries=0"];
     let _ = site.call(&resume).exits(1);
     let events = site.events();
     let submitted = events.iter().filter(|e| e["type"] == "sweep_submitted").count();
     assert_eq!(submitted, 3, "the root, and the eval twice");
     assert_eq!(events.iter().filter(|e| e["type"] == "attempt_failed").count(), 0);
-    let _ = site.call(&["clean", RUN, "--delete", "--yes"]).exits(0);
+    let _ = site.call(&["clean", SITE_RUN_ID, "--delete", "--yes"]).exits(0);
     nothing_is_left(&site, &word);
 }

@@ -10,13 +10,13 @@ use treebeam_core::measure::{CommandLine, MeasureSettings};
 use treebeam_run::port::{Executor as _, SweepJob};
 use treebeam_testkit::fault::Fault;
 use treebeam_testkit::hostile;
-use treebeam_testkit::program::{RUN, Signal, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Signal, Site};
 
 const LONG: Duration = Duration::from_mins(2);
 
 /// Returns a sweep that ignores termination, and starts processes that leave its group.
 fn tree(word: &str) -> MeasureSettings {
-    let parts = ["python3", "-c", hostile::TREE, word, "wait"].map(str::to_owned);
+    let parts = ["python3", "-c", hostile::PROCESS_TREE_SCRIPT, word, "wait"].map(str::to_owned);
     MeasureSettings {
         sweep_command: Some(CommandLine::Program(parts.into())),
         ..MeasureSettings::default()
@@ -79,7 +79,10 @@ fn a_job_that_is_adopted_with_more_time_has_it() {
 /// Creates a site of the whole program, with an idea whose sweep hangs.
 pub(crate) fn hanging(word: &str) -> (Site, PathBuf) {
     let site = Site::new(BINARY);
-    let tree = format!("import sys\nsys.argv = ['tree', '{word}', 'wait']\n{}", hostile::TREE);
+    let tree = format!(
+        "import sys\nsys.argv = ['tree', '{word}', 'wait']\n{}",
+        hostile::PROCESS_TREE_SCRIPT
+    );
     let change = "diff --git a/new b/new\nnew file mode 100644\n--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+x\n";
     let config = "eval_retries = 1\nsweep_command = ['python3', 'sweep.py']\n\
                   [score]\nprimary = 'a'\n\
@@ -106,21 +109,22 @@ fn an_interrupted_run_with_a_hanging_sweep_is_resumed_with_less_time() {
         let word = format!("interrupted-{}-{plan}", std::process::id());
         let (site, idea) = hanging(&word);
         let idea = idea.display().to_string();
-        let words = ["eval", "--quiet", "--baseline=base.csv", "--run-id", RUN, "--idea", &idea];
+        let words =
+            ["eval", "--quiet", "--baseline=base.csv", "--run-id", SITE_RUN_ID, "--idea", &idea];
         let call = site.begin(&words);
         let log = site.path("eval/0001/s1/sweep.log");
         until(|| fs::read(&log).is_ok_and(|log| log == b"ready\n"));
         call.signal(Signal::Interrupt);
         let _ = call.end(LONG).exits(130);
         assert_eq!(hostile::with_word(&word).len(), 3, "its sweep goes on");
-        let resume = ["resume", RUN, "--quiet", "--eval-timeout-seconds=2"];
+        let resume = ["resume", SITE_RUN_ID, "--quiet", "--eval-timeout-seconds=2"];
         let fault = Fault::plan(plan);
         let said = site.begin_with_fault(&fault, &resume).end(LONG);
         let said = if plan.is_empty() {
             said
         } else {
             assert_eq!(said.code, None, "{plan}: {}", said.stderr);
-            site.begin(&["resume", RUN, "--quiet"]).end(LONG)
+            site.begin(&["resume", SITE_RUN_ID, "--quiet"]).end(LONG)
         };
         assert_eq!(said.code, Some(1), "{plan}: {}", said.stderr);
         assert_eq!(hostile::survivors(&word), Vec::<u32>::new(), "{plan}");

@@ -59,7 +59,8 @@ fn no_tree_survives_its_timeout() {
     let field = Field::new();
     let (batches, at_once) = (if is_campaign() { 5 } else { 2 }, 20);
     let word = format!("late-{}", field.site.repo.path().display());
-    let parts = ["python3", "-c", hostile::TREE, &word, "wait", "bare"].map(str::to_owned);
+    let parts =
+        ["python3", "-c", hostile::PROCESS_TREE_SCRIPT, &word, "wait", "bare"].map(str::to_owned);
     let sweep_command = Some(CommandLine::Program(parts.into()));
     let measure = MeasureSettings { sweep_command, ..MeasureSettings::default() };
     let timeout = Some(Duration::from_secs(4));

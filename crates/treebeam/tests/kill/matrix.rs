@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::thread;
 use treebeam_testkit::fault::{Fault, Operation};
-use treebeam_testkit::program::{RUN, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Site};
 
 /// A moment to kill at: the nth operation of an act with these words in its name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -75,7 +75,7 @@ fn perform(site: &Site, act: &Act) -> Vec<Operation> {
 /// Writes the reports, for the comparison.
 #[track_caller]
 fn settle(site: &Site) {
-    let said = site.call(&["report", RUN]).exits(0);
+    let said = site.call(&["report", SITE_RUN_ID]).exits(0);
     assert!(said.stderr.contains("is sound"), "{}", said.stderr);
 }
 
@@ -133,7 +133,7 @@ fn again(site: &Site, act: &Act) {
     let journal = fs::read_to_string(site.path("journal.jsonl")).unwrap_or_default();
     let wished = journal.contains("\"sent_back\"");
     let plain = is_there && act.words.starts_with(&["run"]) || wished;
-    let words = if plain { &["resume", RUN, "--quiet"][..] } else { &act.words };
+    let words = if plain { &["resume", SITE_RUN_ID, "--quiet"][..] } else { &act.words };
     let said = site.call(words);
     // A process that was to be stopped, and was killed, is not stopped the second time.
     let unstopped = act.code == Some(130) && said.code == Some(0);

@@ -2,7 +2,7 @@
 
 use super::{BINARY, is_campaign, traces};
 use treebeam_testkit::fault::Fault;
-use treebeam_testkit::program::{RUN, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Site};
 
 /// Number of kills in each run.
 const KILLS: u32 = 30;
@@ -13,7 +13,7 @@ const CAMPAIGN: u64 = 34;
 const LARGE: [&str; 4] = ["--ideas-per-node=5", "--max-depth=3", "--beam-width=2", "--quiet"];
 
 fn words(parallel: &str) -> Vec<&str> {
-    let start = ["run", "--dry-run", "--run-id", RUN, "--max-parallel-evals", parallel];
+    let start = ["run", "--dry-run", "--run-id", SITE_RUN_ID, "--max-parallel-evals", parallel];
     [&start[..], &LARGE].concat()
 }
 

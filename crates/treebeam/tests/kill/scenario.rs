@@ -9,7 +9,7 @@ use treebeam_store::RunDir;
 use treebeam_store::inbox::{OutgoingMessage, encode_message};
 use treebeam_store::user_state::UserState;
 use treebeam_testkit::older_run;
-use treebeam_testkit::program::{RUN, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Site};
 use treebeam_testkit::repo::TempRepo;
 
 /// Calls of the program, one after the other, in a repository of their own.
@@ -42,11 +42,11 @@ pub(crate) struct Act {
 
 impl Act {
     fn run(flags: &[&'static str]) -> Self {
-        Self::of(&[&["run", "--dry-run", "--run-id", RUN], flags].concat())
+        Self::of(&[&["run", "--dry-run", "--run-id", SITE_RUN_ID], flags].concat())
     }
 
     fn resume(flags: &[&'static str]) -> Self {
-        Self::of(&[&["resume", RUN], flags].concat())
+        Self::of(&[&["resume", SITE_RUN_ID], flags].concat())
     }
 
     fn of(words: &[&'static str]) -> Self {
@@ -97,7 +97,7 @@ impl Scenario {
 
     /// Creates a fresh repository for the scenario.
     pub(crate) fn site(&self) -> Site {
-        Site::of(TempRepo::with(&self.files).expect("a repository"), BINARY)
+        Site::from_repo(TempRepo::with(&self.files).expect("a repository"), BINARY)
     }
 }
 
@@ -113,7 +113,7 @@ pub(crate) fn all() -> Vec<Scenario> {
     let small = || Act::run(&SMALL);
     let resume = || Act::resume(&[]);
     let retry = || Act::resume(&["--retry-failed"]);
-    let add = || Act::plain(&["idea", "add", RUN, "mine.md"]);
+    let add = || Act::plain(&["idea", "add", SITE_RUN_ID, "mine.md"]);
     let mut scenarios = vec![
         Scenario::new("whole", vec![small()]),
         Scenario::new("deeper", vec![Act::run(&SHALLOW), Act::resume(&["--max-depth=2"])]),
@@ -168,12 +168,12 @@ pub(crate) fn all() -> Vec<Scenario> {
         ),
         Scenario::new(
             "without worktrees",
-            vec![small(), Act::plain(&["clean", RUN, "--worktrees", "--yes"])],
+            vec![small(), Act::plain(&["clean", SITE_RUN_ID, "--worktrees", "--yes"])],
         )
         .in_its_own_way(),
         Scenario::new(
             "deleted and made again",
-            vec![small(), Act::plain(&["clean", RUN, "--delete", "--yes"]), small()],
+            vec![small(), Act::plain(&["clean", SITE_RUN_ID, "--delete", "--yes"]), small()],
         ),
         Scenario::new("root refused", vec![small().exits(4)]).of_a_root("sweep-fails\n"),
         Scenario::new("no ideas", vec![small().exits(1), retry().exits(1)]).of_a_root("no-ideas\n"),

@@ -2,7 +2,7 @@
 //! worktrees, processes.
 
 use std::fs;
-use treebeam_testkit::program::{RUN, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Site};
 use treebeam_testkit::traces::{no_process, strays};
 
 /// Asserts that both sites have the same worktrees, and no leftovers.
@@ -12,7 +12,7 @@ pub(crate) fn same(reference: &Site, site: &Site) {
     let runs = site.path("..");
     let names =
         fs::read_dir(runs).expect("the runs").map(|entry| entry.expect("a run").file_name());
-    assert_eq!(names.collect::<Vec<_>>(), [RUN]);
+    assert_eq!(names.collect::<Vec<_>>(), [SITE_RUN_ID]);
     let strays = strays(&site.path(""));
     assert!(strays.is_empty(), "{strays:?}");
     assert!(!site.path("run.lock.json").exists(), "the run is let go of");

@@ -61,7 +61,7 @@ impl Field {
             agent("coder")
         );
         repo.write("treebeam.toml", &config).expect("a file");
-        Self { site: Site::of(repo, BINARY), dir, size }
+        Self { site: Site::from_repo(repo, BINARY), dir, size }
     }
 
     /// Starts or resumes a run, as the leader of a process group.

@@ -7,10 +7,10 @@ use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 use treebeam_testkit::held::HeldGit;
-use treebeam_testkit::program::{RUN, Signal, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Signal, Site};
 
 const START: [&str; 7] =
-    ["run", "--dry-run", "--run-id", RUN, "--ideas-per-node=2", "--max-depth=1", "--json"];
+    ["run", "--dry-run", "--run-id", SITE_RUN_ID, "--ideas-per-node=2", "--max-depth=1", "--json"];
 const TOKEN: &str = "a-token-of-twenty-letters";
 
 #[track_caller]
@@ -31,7 +31,7 @@ fn a_page_hears_what_happens_and_what_it_asks_for_is_done() {
     let site = Site::new(BINARY);
     let git = HeldGit::new(&site);
     let running = git.begin(&site, &START);
-    let serving = Serving::start(&site, &[RUN], None);
+    let serving = Serving::start(&site, &[SITE_RUN_ID], None);
     let page = serving.page("/runs/t");
     let (_, version) = page.split_once("data-version=\"").expect("a version");
     let (version, _) = version.split_once('"').expect("its end");
@@ -152,7 +152,7 @@ fn a_page_finds_a_server_again_that_was_started_anew() {
     running.signal(Signal::Kill);
     let _ = running.wait();
     git.let_go();
-    let _ = site.call(&["resume", RUN]).exits(0);
+    let _ = site.call(&["resume", SITE_RUN_ID]).exits(0);
     await_that("the end", || {
         let _ = events.next("data: ");
         again.page("/runs/t/part/steering").contains("Over.")

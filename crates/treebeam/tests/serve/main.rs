@@ -12,7 +12,7 @@ mod strangers;
 use browser::Serving;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use treebeam_testkit::program::{RUN, Signal, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Signal, Site};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_treebeam");
 
@@ -43,8 +43,10 @@ fn routes(site: &Site) -> Vec<(String, String)> {
         serde_json::from_str(&site.call(&["schema", "routes"]).exits(0).stdout).expect("JSON");
     let text = |route: &Value, name: &str| route[name].as_str().expect("text").to_owned();
     let fill = |path: String| {
-        let path =
-            path.replace("{run}", RUN).replace("{place}", "e0001").replace("{part}", "costs");
+        let path = path
+            .replace("{run}", SITE_RUN_ID)
+            .replace("{place}", "e0001")
+            .replace("{part}", "costs");
         match path.rsplit('/').next() {
             Some("both") => path + "?first=n0000&second=e0001",
             Some("file") => path + "?path=" + &idea_file(site),
@@ -129,7 +131,7 @@ fn the_one_line_for_programs_fits_its_schema() {
 #[test]
 fn ctrl_c_ends_it_at_once_whoever_listens() {
     let site = finished();
-    let serving = Serving::start(&site, &[RUN], None);
+    let serving = Serving::start(&site, &[SITE_RUN_ID], None);
     let mut events = serving.listen("/runs/t/events", None);
     let _ = events.next("retry: ");
     serving.call.signal(Signal::Interrupt);

@@ -97,7 +97,7 @@ fn the_token_in_the_address_becomes_a_cookie_that_no_script_sees() {
     assert_eq!(serving.ask("GET", &format!("/?token={}", serving.token), &local, "").status, 200);
     let other = Serving::start(&site, &[], None);
     assert!(other.token != serving.token && other.token.len() == 48);
-    let named = Serving::start(&site, &[super::RUN], None);
+    let named = Serving::start(&site, &[super::SITE_RUN_ID], None);
     let folder = |serving: &Serving| serving.cookie.rsplit('_').next().map(str::to_owned);
     assert_eq!(folder(&other), folder(&serving));
     assert_ne!(folder(&named), folder(&serving), "it serves the folder of one run");

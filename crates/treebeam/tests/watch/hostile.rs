@@ -8,7 +8,7 @@ use super::{BINARY, DRAWN, LARGE, SMALL, Size, watch};
 use serde_json::{Value, json};
 use std::fs;
 use treebeam_testkit::hostile_text;
-use treebeam_testkit::program::{RUN, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Site};
 use treebeam_testkit::repo::TempRepo;
 
 /// Terminal controls beyond the hundred texts.
@@ -38,9 +38,16 @@ fn site() -> Site {
         let idea = format!("IDEA: {text} end\n\nRATIONALE: {text}\n\nREQUIRED_CHANGES: {number}\n");
         repo.write(&format!("ideas/{number:02}.md"), &idea).expect("an idea");
     }
-    let site = Site::of(repo, BINARY);
-    let flags =
-        ["eval", "--run-id", RUN, "--idea=ideas", "--baseline=base.csv", "--quiet", "--yes"];
+    let site = Site::from_repo(repo, BINARY);
+    let flags = [
+        "eval",
+        "--run-id",
+        SITE_RUN_ID,
+        "--idea=ideas",
+        "--baseline=base.csv",
+        "--quiet",
+        "--yes",
+    ];
     let _ = site.call(&flags).exits(1);
     let log = format!("{ORDERS}{}\n", hostile_text::all().join("\n"));
     fs::write(site.path("eval/0001/experiment/sweep.log"), log + ORDERS + "the last line\n")

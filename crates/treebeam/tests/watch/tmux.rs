@@ -12,7 +12,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 use treebeam_testkit::held::HeldGit;
-use treebeam_testkit::program::{RUN, Site};
+use treebeam_testkit::program::{SITE_RUN_ID, Site};
 
 /// Maximum wait on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -207,7 +207,8 @@ fn another_size_leaves_nothing_of_the_one_before() {
 fn a_real_run_is_seen_to_its_end() {
     let site = Site::new(BINARY);
     let git = HeldGit::new(&site);
-    let flags = ["run", "--dry-run", "--run-id", RUN, "--ideas-per-node=3", "--max-depth=2"];
+    let flags =
+        ["run", "--dry-run", "--run-id", SITE_RUN_ID, "--ideas-per-node=3", "--max-depth=2"];
     let running = git.begin(&site, &flags);
     let tmux = Tmux::watching(&site, &[], SMALL);
     let screen = tmux.screen("running: process ");

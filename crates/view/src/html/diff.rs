@@ -5,7 +5,7 @@ use super::visible_text::VisibleText;
 use maud::{Markup, html};
 
 /// Keywords that many languages share.
-const KEYWORDS: [&str; 46] = [
+const SHARED_KEYWORDS: [&str; 46] = [
     "and", "as", "async", "await", "break", "case", "catch", "class", "const", "continue", "def",
     "del", "do", "elif", "else", "enum", "except", "finally", "fn", "for", "from", "func",
     "function", "if", "impl", "import", "in", "is", "let", "match", "mut", "not", "or", "pass",
@@ -79,7 +79,7 @@ fn render_line(kind: DiffLineKind, line: &str) -> Markup {
 }
 
 /// A piece of a line, and the class of its colour.
-type Token<'a> = (Option<&'static str>, &'a str);
+type CodeToken<'a> = (Option<&'static str>, &'a str);
 
 fn render_tokens(line: &str) -> Markup {
     if line.len() > MAX_COLOURED_LINE_BYTES {
@@ -93,8 +93,8 @@ fn render_tokens(line: &str) -> Markup {
 }
 
 /// Splits a line into tokens, which together are the line.
-fn split_tokens(line: &str) -> Vec<Token<'_>> {
-    let mut tokens: Vec<Token<'_>> = Vec::new();
+fn split_tokens(line: &str) -> Vec<CodeToken<'_>> {
+    let mut tokens: Vec<CodeToken<'_>> = Vec::new();
     let mut rest = line;
     let mut plain = 0;
     while let Some(first) = rest.get(plain..).and_then(|rest| rest.chars().next()) {
@@ -130,7 +130,7 @@ fn next_token(first: char, text: &str) -> (Option<&'static str>, usize) {
         _ if first.is_alphabetic() || first == '_' => {
             let length = run(|c| c.is_alphanumeric() || c == '_');
             let word = text.get(..length).unwrap_or_default();
-            let class = KEYWORDS.binary_search(&word).map(|_| "k").ok();
+            let class = SHARED_KEYWORDS.binary_search(&word).map(|_| "k").ok();
             (class.or_else(|| VALUE_WORDS.contains(&word).then_some("n")), length)
         }
         _ => (None, first.len_utf8()),
@@ -169,7 +169,7 @@ mod tests {
         check("don't // 漢字", &[("c", "// 漢字")]);
         check("format_x = übel", &[]);
         check("", &[]);
-        assert!(KEYWORDS.is_sorted());
+        assert!(SHARED_KEYWORDS.is_sorted());
     }
 
     #[test]

@@ -47,7 +47,7 @@ const fn post_route(pattern: &'static str, answer: RouteHandler) -> WebRoute {
 }
 
 /// All routes of the server.
-pub(crate) static ROUTES: [WebRoute; 22] = [
+pub(crate) static WEB_ROUTES: [WebRoute; 22] = [
     get_route("/", pages::answer_runs),
     get_route("/list", pages::answer_run_list),
     get_route("/events", streams::stream_runs_events),
@@ -98,7 +98,7 @@ pub(super) enum RouteMatch {
 /// Finds the route of an address.
 pub(super) fn find_route(method: &str, path: &str) -> RouteMatch {
     let fitting =
-        ROUTES.iter().filter_map(|route| Some((route, match_pattern(route.pattern, path)?)));
+        WEB_ROUTES.iter().filter_map(|route| Some((route, match_pattern(route.pattern, path)?)));
     let mut other = None;
     for (route, names) in fitting {
         if route.method.name() == method {
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn to_look_and_to_ask_for_a_change_are_two_things() {
-        for route in &ROUTES {
+        for route in &WEB_ROUTES {
             let path = route
                 .pattern
                 .replace("{run}", "t")
