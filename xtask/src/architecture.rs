@@ -154,10 +154,10 @@ mod tests {
             ("crates/core/src/gate.rs", "//! Checks.\n"),
             ("crates/core/src/rank.rs", "//! Ranks.\n"),
             ("crates/core/src/rank/tests.rs", ""),
-            ("crates/edge/src/git/call/mod.rs", "//! Calls.\n"),
-            ("crates/edge/src/git/call/open.rs", "//! Opens.\n"),
+            ("crates/treebeam/src/git/call/mod.rs", "//! Calls.\n"),
+            ("crates/treebeam/src/git/call/open.rs", "//! Opens.\n"),
             (
-                "crates/edge/src/git/mod.rs",
+                "crates/treebeam/src/git/mod.rs",
                 "//! Door to\n//! [`git`](crate::git): a | b\n//!\n//! C.\n",
             ),
             ("crates/testkit/src/lib.rs", "//! Tests.\n"),
@@ -173,7 +173,7 @@ mod tests {
 | --- | --- |
 | `core/` | Facts and decisions |
 | `core/event/` | Everything that can happen |
-| `edge/git/` | Door to `git`: a \\| b |
+| `treebeam/git/` | Door to `git`: a \\| b |
 ";
 
     #[test]

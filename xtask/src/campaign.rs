@@ -22,7 +22,7 @@ const ALL_CAMPAIGNS: &[Campaign] = &[
             "-p",
             "treebeam",
             "-p",
-            "treebeam-edge",
+            "treebeam-agent",
             "--test",
             "agents",
             "--test",
@@ -39,13 +39,13 @@ const ALL_CAMPAIGNS: &[Campaign] = &[
         name: "corruption",
         what: "journal and manifest cut at every byte and with flipped bits, over more runs",
         takes: "about 1 minute on 2 cores",
-        cargo: &["test", "-p", "treebeam-edge", "--test", "corruption"],
+        cargo: &["test", "-p", "treebeam-store", "--test", "corruption"],
     },
     Campaign {
         name: "edits",
         what: "50 kills while an agent edits a worktree",
         takes: "about 2 minutes on 2 cores",
-        cargo: &["test", "-p", "treebeam-edge", "--test", "in_place"],
+        cargo: &["test", "-p", "treebeam-agent", "--test", "in_place"],
     },
     Campaign {
         name: "evals",
@@ -87,7 +87,7 @@ const ALL_CAMPAIGNS: &[Campaign] = &[
         name: "switches",
         what: "a switch of the user's checkout killed before and amid each operation, and at each git",
         takes: "about 2 minutes on 2 cores",
-        cargo: &["test", "-p", "treebeam-edge", "--test", "switch"],
+        cargo: &["test", "-p", "treebeam-git", "--test", "switch"],
     },
     Campaign {
         name: "worktrees",
@@ -99,7 +99,7 @@ const ALL_CAMPAIGNS: &[Campaign] = &[
         name: "cycles",
         what: "2,000 cycles of checkout, commit and removal, 8 at a time, in a repository of 2,000 files",
         takes: "about 40 minutes on 2 cores",
-        cargo: &["test", "-p", "treebeam-edge", "--test", "git_stress"],
+        cargo: &["test", "-p", "treebeam-git", "--test", "git_stress"],
     },
     Campaign {
         name: "disk-full",

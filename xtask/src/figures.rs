@@ -141,10 +141,7 @@ mod tests {
     #[test]
     fn a_type_of_two_platforms_is_one() {
         let text = "struct ProcessTree;";
-        let twins = [
-            ("crates/edge/src/process/unix.rs", text),
-            ("crates/edge/src/process/windows.rs", text),
-        ];
+        let twins = [("crates/process/src/unix.rs", text), ("crates/process/src/windows.rs", text)];
         assert_eq!(figures(&twins).shared_types, 0);
     }
 
