@@ -2,7 +2,7 @@
 
 use xtask::sources::SourceFile;
 
-use crate::{Project, check, complain_of_lines};
+use crate::{Project, check, complain_of_lines, project_of};
 
 /// Most columns that a line of comment may have.
 const MAX_COMMENT_COLUMNS: usize = 100;
@@ -23,6 +23,7 @@ fn complain_of_first_lines(file: &SourceFile) -> Vec<String> {
     for (number, line) in (1..).zip(file.text.lines()) {
         let doc = doc_text(line);
         if let (None, Some(text)) = (previous, doc)
+            && !is_help_text(file, line)
             && let Some(fault) = first_line_fault(text)
         {
             let path = &file.path;
@@ -94,11 +95,15 @@ fn doc_comments_stand_alone_can_fail() {
 
 /// Lines of comment fit in a window of 100 columns, as code does.
 pub(crate) fn comments_fit_the_window(project: &Project) -> Vec<String> {
-    complain_of_lines(commented_sources(project), |line| {
-        let columns = line.chars().count();
-        let is_long = line.trim_start().starts_with("//") && columns > MAX_COMMENT_COLUMNS;
-        is_long.then(|| format!("{columns} columns; wrap the comment at {MAX_COMMENT_COLUMNS}"))
-    })
+    let complain_of = |file| {
+        complain_of_lines(std::iter::once(file), |line| {
+            let columns = line.chars().count();
+            let is_long = line.trim_start().starts_with("//") && columns > MAX_COMMENT_COLUMNS;
+            (is_long && !is_help_text(file, line))
+                .then(|| format!("{columns} columns; wrap the comment at {MAX_COMMENT_COLUMNS}"))
+        })
+    };
+    commented_sources(project).flat_map(complain_of).collect()
 }
 
 #[test]
@@ -115,6 +120,39 @@ fn comments_fit_the_window_can_fail() {
     let umlauts = "ü".repeat(MAX_COMMENT_COLUMNS - 3);
     check(rule, "xtask/src/main.rs", &format!("// {umlauts}\n"), 0);
     check(rule, "xtask/src/main.rs", &format!("{}\n", fits.repeat(2)), 0);
+}
+
+/// Returns true for a doc comment of the command line's definition. `clap` prints these comments as
+/// help: each is read beside its flag, and its lines are paragraphs that the terminal wraps.
+fn is_help_text(file: &SourceFile, line: &str) -> bool {
+    let is_definition = file.path == "crates/treebeam/src/cli.rs"
+        || file.path.starts_with("crates/treebeam/src/cli/");
+    is_definition && line.trim_start().starts_with("///")
+}
+
+#[test]
+fn only_help_texts_are_exempt() {
+    let path = |path: &str| SourceFile::new(path, "");
+    for good in ["crates/treebeam/src/cli.rs", "crates/treebeam/src/cli/run.rs"] {
+        assert!(is_help_text(&path(good), "    /// Whether it ends"));
+    }
+    let text = "x".repeat(MAX_COMMENT_COLUMNS);
+    for (file, before, complaints) in [
+        ("cli.rs", "/// Whether", 0),
+        ("cli/run.rs", "    /// Whether", 0),
+        ("cli/run.rs", "//! Whether", 2),
+        ("cli/run.rs", "// Whether", 1),
+        ("clip.rs", "/// Whether", 2),
+        ("command/cli/run.rs", "/// Whether", 2),
+    ] {
+        let file = SourceFile::new(
+            &format!("crates/treebeam/src/{file}"),
+            &format!("{before} {text}\nstruct A;\n"),
+        );
+        let project = project_of([file]);
+        let found = [doc_comments_stand_alone(&project), comments_fit_the_window(&project)];
+        assert_eq!(found.concat().len(), complaints, "{before}: {found:?}");
+    }
 }
 
 /// Rust files whose comments the rules are about: sources of crates, chores and benchmarks.

@@ -29,7 +29,7 @@ struct Project {
 type Rule = fn(&Project) -> Vec<String>;
 
 /// Rules that the repository follows.
-const RULES: [Rule; 14] = [
+const RULES: [Rule; 19] = [
     crates::crates_look_left,
     crates::purity_is_enforced,
     files::file_names_say_something,
@@ -44,19 +44,17 @@ const RULES: [Rule; 14] = [
     docs::named_tests_exist,
     docs::exit_codes_are_documented,
     docs::file_table_is_current,
-];
-
-/// Rules that the repository is on its way to: each moves to [`RULES`] when it is kept.
-///
-/// `cargo test -p xtask --test tidy coming -- --ignored --nocapture` lists what is left to do.
-const COMING: [Rule; 6] = [
-    crates::modules_form_no_cycle,
     names::type_names_are_unique,
     names::constructors_are_not_called_of,
     names::constants_name_their_subject,
     comments::doc_comments_stand_alone,
     comments::comments_fit_the_window,
 ];
+
+/// Rules that the repository is on its way to: each moves to [`RULES`] when it is kept.
+///
+/// `cargo test -p xtask --test tidy coming -- --ignored --nocapture` lists what is left to do.
+const COMING: [Rule; 1] = [crates::modules_form_no_cycle];
 
 impl Project {
     /// Reads the repository.
