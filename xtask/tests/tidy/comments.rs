@@ -146,8 +146,8 @@ fn only_help_texts_are_exempt() {
         ("command/cli/run.rs", "/// Whether", 2),
     ] {
         let file = SourceFile::new(
-            &format!("crates/treebeam/src/{file}"),
-            &format!("{before} {text}\nstruct A;\n"),
+            format!("crates/treebeam/src/{file}"),
+            format!("{before} {text}\nstruct A;\n"),
         );
         let project = project_of([file]);
         let found = [doc_comments_stand_alone(&project), comments_fit_the_window(&project)];
