@@ -79,7 +79,7 @@ fn plan(port: u16, folder: &Path) -> DoorPlan {
     let settings = AgentSettings { line: AgentKind::Model(model), timeout: Duration::from_mins(1) };
     let many = NonZeroU32::MIN.saturating_add(999);
     DoorPlan {
-        crew: RoleAgents::new(BTreeMap::from([(AgentRole::Coder, settings)])),
+        role_agents: RoleAgents::new(BTreeMap::from([(AgentRole::Coder, settings)])),
         prices: ModelPrices::default(),
         budget: Budget::default(),
         limits: AgentLimits { in_flight: many, requests: None, tokens: None },

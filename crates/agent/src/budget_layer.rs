@@ -38,7 +38,7 @@ pub(super) struct BudgetLayer<'a, A> {
     inner: A,
     budget: Budget,
     calls: &'a CallStore,
-    crew: &'a RoleAgents,
+    role_agents: &'a RoleAgents,
     prices: &'a ModelPrices,
     observer: &'a dyn DoorObserver,
     ledger: Mutex<BudgetLedger>,
@@ -58,12 +58,12 @@ impl<'a, A> BudgetLayer<'a, A> {
         inner: A,
         budget: Budget,
         calls: &'a CallStore,
-        (crew, prices): (&'a RoleAgents, &'a ModelPrices),
+        (role_agents, prices): (&'a RoleAgents, &'a ModelPrices),
         observer: &'a dyn DoorObserver,
     ) -> Result<Self, PortError> {
         let ledger = BudgetLedger { spent: calls.total_spent()?, ..BudgetLedger::default() };
         let (ledger, settled) = (Mutex::new(ledger), Condvar::new());
-        Ok(Self { inner, budget, calls, crew, prices, observer, ledger, settled })
+        Ok(Self { inner, budget, calls, role_agents, prices, observer, ledger, settled })
     }
 
     fn lock_ledger(&self) -> MutexGuard<'_, BudgetLedger> {
@@ -73,7 +73,7 @@ impl<'a, A> BudgetLayer<'a, A> {
 
     /// Returns the most that one try can cost; none for agents whose use is not counted.
     fn worst_case(&self, question: &AgentQuestion) -> Result<Option<CallAmount>, PortError> {
-        let model = match &self.crew.settings_for(question.role)?.line {
+        let model = match &self.role_agents.settings_for(question.role)?.line {
             AgentKind::Model(model) => model,
             AgentKind::Command(_) | AgentKind::Tuner(_) => return Ok(None),
             // A CLI's use is unknown beforehand: the configured maximum counts, all as output.
@@ -189,7 +189,7 @@ impl<A: AgentLayer> AgentLayer for BudgetLayer<'_, A> {
         let Some(worst) = self.worst_case(question)? else {
             return self.inner.answer_question(question, meter);
         };
-        let name = self.crew.settings_for(question.role)?.priced_model().unwrap_or_default();
+        let name = self.role_agents.settings_for(question.role)?.priced_model().unwrap_or_default();
         let held = Mutex::new(TryReservation::Nothing);
         let tries = BudgetedTries { layer: self, question, worst, held, outer: meter };
         tries.begin_try()?;

@@ -21,7 +21,7 @@ const HIDDEN_KEY_TEXT: &str = "[hidden]";
 /// The innermost layer.
 pub(super) struct DispatchLayer<'a> {
     pub(super) http: HttpClient,
-    pub(super) crew: &'a RoleAgents,
+    pub(super) role_agents: &'a RoleAgents,
     pub(super) surroundings: &'a AgentWorkspace,
     /// The longest time until a server begins to answer.
     pub(super) first_byte: Option<Duration>,
@@ -33,7 +33,7 @@ impl AgentLayer for DispatchLayer<'_> {
         question: &AgentQuestion,
         meter: &dyn TryMeter,
     ) -> Result<AgentReply, TryError> {
-        let settings = self.crew.settings_for(question.role)?;
+        let settings = self.role_agents.settings_for(question.role)?;
         // Checked at each try: hours may pass between two.
         self.surroundings.check_fence()?;
         let begun = Instant::now();

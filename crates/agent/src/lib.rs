@@ -74,7 +74,7 @@ pub use system::forbid_inspection;
 #[derive(Debug)]
 pub struct DoorPlan {
     /// The agent of each role.
-    pub crew: RoleAgents,
+    pub role_agents: RoleAgents,
     /// The prices of models.
     pub prices: ModelPrices,
     /// The most that may be spent.
@@ -104,20 +104,22 @@ impl<'a> AgentDoor<'a> {
     /// # Errors
     /// When the calls on disk cannot be counted, or there is no HTTP client.
     pub fn open(plan: &'a DoorPlan, observer: &'a dyn DoorObserver) -> Result<Self, PortError> {
-        let DoorPlan { crew, prices, calls, surroundings, .. } = plan;
+        let DoorPlan { role_agents, prices, calls, surroundings, .. } = plan;
         surroundings.end_leftover_agents()?;
         let first_byte = plan.patience.first_byte;
-        let real = DispatchLayer { http: HttpClient::new()?, crew, surroundings, first_byte };
-        let limited = LimitLayer::new(real, plan.limits, crew, observer);
+        let real =
+            DispatchLayer { http: HttpClient::new()?, role_agents, surroundings, first_byte };
+        let limited = LimitLayer::new(real, plan.limits, role_agents, observer);
         let seed = u64::from(std::process::id());
-        let (nap, servers) = (SystemTimer::new(observer), ServerBook::new(crew, calls));
+        let (nap, servers) = (SystemTimer::new(observer), ServerBook::new(role_agents, calls));
         let retrying = RetryLayer::new(limited, nap, plan.patience, servers, seed);
-        let budgeted = BudgetLayer::new(retrying, plan.budget, calls, (crew, prices), observer)?;
+        let budgeted =
+            BudgetLayer::new(retrying, plan.budget, calls, (role_agents, prices), observer)?;
         let inner = match &plan.replays {
             None => ReplayLayer::Asked(budgeted),
             Some(recorded) => ReplayLayer::Replayed(recorded),
         };
-        Ok(Self(RecordLayer { inner, calls, crew, observer }))
+        Ok(Self(RecordLayer { inner, calls, role_agents, observer }))
     }
 
     /// Answers a question that need not belong to a run.
@@ -156,15 +158,15 @@ impl<'a> AgentDoor<'a> {
 
 impl Agent for AgentDoor<'_> {
     fn can_answer(&self, role: AgentRole) -> bool {
-        self.0.crew.settings_for(role).is_ok()
+        self.0.role_agents.settings_for(role).is_ok()
     }
 
     fn edit_mode(&self, role: AgentRole) -> EditMode {
-        self.0.crew.settings_for(role).map_or(EditMode::Diff, |agent| agent.edits_as(role))
+        self.0.role_agents.settings_for(role).map_or(EditMode::Diff, |agent| agent.edits_as(role))
     }
 
     fn can_continue(&self, role: AgentRole) -> bool {
-        self.0.crew.settings_for(role).is_ok_and(settings::AgentSettings::can_continue)
+        self.0.role_agents.settings_for(role).is_ok_and(settings::AgentSettings::can_continue)
     }
 
     fn ask(&self, ask: &AgentRequest) -> Result<AgentReply, AgentError> {

@@ -16,7 +16,7 @@ const BYTES_PER_TOKEN: usize = 4;
 /// The limit layer around an inner one.
 pub(super) struct LimitLayer<'a, A> {
     inner: A,
-    crew: &'a RoleAgents,
+    role_agents: &'a RoleAgents,
     observer: &'a dyn DoorObserver,
     began: Instant,
     queue: Mutex<LimitQueue>,
@@ -33,13 +33,13 @@ impl<'a, A> LimitLayer<'a, A> {
     pub(super) fn new(
         inner: A,
         limits: AgentLimits,
-        crew: &'a RoleAgents,
+        role_agents: &'a RoleAgents,
         observer: &'a dyn DoorObserver,
     ) -> Self {
         let queue =
             LimitQueue { room: RemainingLimits::new(limits), waiting: VecDeque::new(), next: 0 };
         let (queue, moved) = (Mutex::new(queue), Condvar::new());
-        Self { inner, crew, observer, began: Instant::now(), queue, moved }
+        Self { inner, role_agents, observer, began: Instant::now(), queue, moved }
     }
 
     fn lock_queue(&self) -> MutexGuard<'_, LimitQueue> {
@@ -48,7 +48,9 @@ impl<'a, A> LimitLayer<'a, A> {
 
     /// Estimates how many tokens a question will take.
     fn estimate_tokens(&self, question: &AgentQuestion) -> Result<f64, PortError> {
-        let Some(model) = self.crew.settings_for(question.role)?.as_model() else { return Ok(0.0) };
+        let Some(model) = self.role_agents.settings_for(question.role)?.as_model() else {
+            return Ok(0.0);
+        };
         let prompt = u32::try_from(question.prompt.len() / BYTES_PER_TOKEN).unwrap_or(u32::MAX);
         Ok(f64::from(prompt) + f64::from(model.max_tokens))
     }

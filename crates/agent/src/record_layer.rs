@@ -12,7 +12,7 @@ use treebeam_run::port::AgentReply;
 pub(super) struct RecordLayer<'a, A> {
     pub(super) inner: A,
     pub(super) calls: &'a CallStore,
-    pub(super) crew: &'a RoleAgents,
+    pub(super) role_agents: &'a RoleAgents,
     pub(super) observer: &'a dyn DoorObserver,
 }
 
@@ -33,7 +33,7 @@ impl<A: AgentLayer> AgentLayer for RecordLayer<'_, A> {
                 self.calls.set_aside(question)?;
             }
         }
-        let settings = self.crew.settings_for(question.role)?;
+        let settings = self.role_agents.settings_for(question.role)?;
         let asked_at = Timestamp::now();
         let reply = match self.inner.answer_question(question, meter) {
             Err(TryError::Forgotten(why)) => {

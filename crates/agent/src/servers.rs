@@ -24,14 +24,14 @@ struct ServerRecord {
 
 /// All servers of a door.
 pub(super) struct ServerBook<'a> {
-    crew: &'a RoleAgents,
+    role_agents: &'a RoleAgents,
     calls: &'a CallStore,
     records: Mutex<BTreeMap<ServerId, ServerRecord>>,
 }
 
 impl<'a> ServerBook<'a> {
-    pub(super) fn new(crew: &'a RoleAgents, calls: &'a CallStore) -> Self {
-        Self { crew, calls, records: Mutex::default() }
+    pub(super) fn new(role_agents: &'a RoleAgents, calls: &'a CallStore) -> Self {
+        Self { role_agents, calls, records: Mutex::default() }
     }
 
     fn lock_records(&self) -> MutexGuard<'_, BTreeMap<ServerId, ServerRecord>> {
@@ -40,7 +40,8 @@ impl<'a> ServerBook<'a> {
 
     /// Returns the server behind a role.
     pub(super) fn server_for_role(&self, role: AgentRole) -> ServerId {
-        let document = self.crew.settings_for(role).map_or(Value::Null, AgentSettings::to_document);
+        let document =
+            self.role_agents.settings_for(role).map_or(Value::Null, AgentSettings::to_document);
         ServerId::from_document(&document)
     }
 

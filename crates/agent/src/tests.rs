@@ -90,7 +90,7 @@ fn reply(text: &str) -> AgentReply {
     AgentReply { usage, id, ..AgentReply::from_text(text.to_owned()) }
 }
 
-fn crew() -> RoleAgents {
+fn role_agents() -> RoleAgents {
     let value = Secret::new("sk-canary-0123".to_owned());
     let model = ModelAgent {
         wire: WireFormat::Chat,
@@ -119,9 +119,14 @@ fn files(folder: &Path) -> Vec<String> {
 fn an_answer_in_a_run_names_its_file_and_the_digest_of_it() {
     let folder = tempfile::tempdir().unwrap();
     let run = RunDir::new(folder.path());
-    let (calls, crew, watcher) = (CallStore::Run(run), crew(), Watcher::default());
+    let (calls, role_agents, watcher) = (CallStore::Run(run), role_agents(), Watcher::default());
     let script = Script::of([Ok(reply("one"))]);
-    let layer = RecordLayer { inner: &script, calls: &calls, crew: &crew, observer: &watcher };
+    let layer = RecordLayer {
+        inner: &script,
+        calls: &calls,
+        role_agents: &role_agents,
+        observer: &watcher,
+    };
     let place = Some(CodePlace::Candidate(EvalId::new(3)));
     let question = AgentQuestion { place, ..question("coder-e0003-a1-r0", "p") };
     for _ in ["asked", "read again"] {
@@ -137,11 +142,16 @@ fn an_answer_in_a_run_names_its_file_and_the_digest_of_it() {
 #[test]
 fn an_answer_is_kept_and_not_asked_for_again() {
     let folder = tempfile::tempdir().unwrap();
-    let (calls, crew, watcher) =
-        (CallStore::Folder(folder.path().join("c")), crew(), Watcher::default());
+    let (calls, role_agents, watcher) =
+        (CallStore::Folder(folder.path().join("c")), role_agents(), Watcher::default());
     let script =
         Script::of([Ok(reply("one")), Ok(reply("two")), Ok(reply("three")), Ok(reply("four"))]);
-    let layer = || RecordLayer { inner: &script, calls: &calls, crew: &crew, observer: &watcher };
+    let layer = || RecordLayer {
+        inner: &script,
+        calls: &calls,
+        role_agents: &role_agents,
+        observer: &watcher,
+    };
     let ask = |prompt: &str| {
         layer().answer_question(&question("k", prompt), &DeadlineMeter::default()).unwrap().text
     };
@@ -167,11 +177,16 @@ fn an_answer_is_kept_and_not_asked_for_again() {
 #[test]
 fn what_is_known_to_be_forgotten_is_not_asked_for_again() {
     let folder = tempfile::tempdir().unwrap();
-    let (calls, crew, watcher) =
-        (CallStore::Folder(folder.path().join("c")), crew(), Watcher::default());
+    let (calls, role_agents, watcher) =
+        (CallStore::Folder(folder.path().join("c")), role_agents(), Watcher::default());
     let lost = || Err(TryError::Forgotten("who?".to_owned()));
     let script = Script::of([lost(), Ok(reply("one")), lost()]);
-    let layer = || RecordLayer { inner: &script, calls: &calls, crew: &crew, observer: &watcher };
+    let layer = || RecordLayer {
+        inner: &script,
+        calls: &calls,
+        role_agents: &role_agents,
+        observer: &watcher,
+    };
     let ask = |from: &str| {
         let continues = Some(Continuation { id: from.to_owned(), tokens: 1, taken: None });
         match layer().answer_question(
@@ -204,10 +219,15 @@ fn an_answer_that_cannot_be_kept_is_not_used() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
-    let (calls, crew, watcher) =
-        (CallStore::Folder(file.join("below")), crew(), Watcher::default());
+    let (calls, role_agents, watcher) =
+        (CallStore::Folder(file.join("below")), role_agents(), Watcher::default());
     let script = Script::of([Ok(reply("one"))]);
-    let layer = RecordLayer { inner: &script, calls: &calls, crew: &crew, observer: &watcher };
+    let layer = RecordLayer {
+        inner: &script,
+        calls: &calls,
+        role_agents: &role_agents,
+        observer: &watcher,
+    };
     let answer = layer.answer_question(&question("k", "p"), &DeadlineMeter::default());
     assert!(matches!(answer, Err(TryError::Unavailable(_))), "{answer:?}");
 }
@@ -215,14 +235,19 @@ fn an_answer_that_cannot_be_kept_is_not_used() {
 #[test]
 fn what_came_in_place_of_an_answer_is_kept_and_is_none() {
     let folder = tempfile::tempdir().unwrap();
-    let (calls, crew, watcher) =
-        (CallStore::Folder(folder.path().join("x/c")), crew(), Watcher::default());
+    let (calls, role_agents, watcher) =
+        (CallStore::Folder(folder.path().join("x/c")), role_agents(), Watcher::default());
     let unreadable = |raw: &[u8]| {
         let (why, raw) = ("no text".to_owned(), raw.to_vec());
         Err(TryError::Unreadable { why, raw, spent: TryCost::Unknown })
     };
     let script = Script::of([unreadable(b"\xff1"), unreadable(b"\xff2"), Ok(reply("one"))]);
-    let layer = || RecordLayer { inner: &script, calls: &calls, crew: &crew, observer: &watcher };
+    let layer = || RecordLayer {
+        inner: &script,
+        calls: &calls,
+        role_agents: &role_agents,
+        observer: &watcher,
+    };
     let ask = || layer().answer_question(&question("k", "p"), &DeadlineMeter::default());
     for raw in [b"\xff1", b"\xff2"] {
         let Err(TryError::Unanswered { why, spent }) = ask() else { panic!("an answer") };
@@ -254,7 +279,7 @@ fn passing(wait: Option<u64>, spent: TryCost) -> Result<AgentReply, TryError> {
 
 /// Returns agents and a store without recorded calls.
 fn nothing_recorded() -> (RoleAgents, CallStore) {
-    (crew(), CallStore::Folder("no-calls".into()))
+    (role_agents(), CallStore::Folder("no-calls".into()))
 }
 
 const PATIENCE: RetryPolicy = RetryPolicy {
@@ -292,8 +317,8 @@ fn limits(in_flight: u32) -> AgentLimits {
 #[test]
 fn no_more_than_allowed_are_inside_and_all_get_in() {
     let crowd = Crowd { inside: AtomicU32::new(0), most: AtomicU32::new(0), door: Barrier::new(3) };
-    let (crew, watcher) = (crew(), Watcher::default());
-    let layer = LimitLayer::new(&crowd, limits(3), &crew, &watcher);
+    let (role_agents, watcher) = (role_agents(), Watcher::default());
+    let layer = LimitLayer::new(&crowd, limits(3), &role_agents, &watcher);
     thread::scope(|scope| {
         for n in 0..12 {
             let layer = &layer;
@@ -309,11 +334,11 @@ fn no_more_than_allowed_are_inside_and_all_get_in() {
 
 #[test]
 fn one_that_waits_for_a_slot_can_be_stopped_and_holds_nothing() {
-    let (crew, watcher) = (crew(), Watcher::default());
+    let (role_agents, watcher) = (role_agents(), Watcher::default());
     let script = Script::of([Ok(reply("a"))]);
     let requests = NonZeroU32::new(1);
     let one = AgentLimits { requests, ..limits(1) };
-    let layer = LimitLayer::new(&script, one, &crew, &watcher);
+    let layer = LimitLayer::new(&script, one, &role_agents, &watcher);
     assert!(layer.answer_question(&question("a", "p"), &DeadlineMeter::default()).is_ok());
     watcher.stop.store(true, Ordering::SeqCst);
     let second = layer.answer_question(&question("b", "p"), &DeadlineMeter::default());
@@ -323,13 +348,13 @@ fn one_that_waits_for_a_slot_can_be_stopped_and_holds_nothing() {
 
 #[test]
 fn a_slot_comes_back_whatever_happens_inside() {
-    let (crew, watcher) = (crew(), Watcher::default());
+    let (role_agents, watcher) = (role_agents(), Watcher::default());
     let script = Script::of([
         Err(TryError::unanswered("no")),
         passing(None, TryCost::Nothing),
         Ok(reply("a")),
     ]);
-    let layer = LimitLayer::new(&script, limits(1), &crew, &watcher);
+    let layer = LimitLayer::new(&script, limits(1), &role_agents, &watcher);
     let ask = || layer.answer_question(&question("a", "p"), &DeadlineMeter::default());
     assert_eq!([ask().is_ok(), ask().is_ok(), ask().is_ok()], [false, false, true]);
     let broken = thread::scope(|scope| scope.spawn(ask).join().is_err());

@@ -71,9 +71,9 @@ fn plan(url: &str, timeout: Duration, folder: &std::path::Path) -> DoorPlan {
         };
         AgentSettings { line: AgentKind::Model(model), timeout }
     };
-    let crew = ROLES.map(|(role, wire)| (role, settings(wire)));
+    let role_agents = ROLES.map(|(role, wire)| (role, settings(wire)));
     DoorPlan {
-        crew: RoleAgents::new(BTreeMap::from(crew)),
+        role_agents: RoleAgents::new(BTreeMap::from(role_agents)),
         prices: ModelPrices::default(),
         budget: Budget::default(),
         limits: AgentLimits::from(&RunLimits::default()),

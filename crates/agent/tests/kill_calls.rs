@@ -66,7 +66,7 @@ fn plan(url: &str, folder: &Path, start: &str) -> DoorPlan {
     let settings = AgentSettings { line: AgentKind::Model(model), timeout: PATIENCE };
     let in_flight = NonZeroU32::new(AT_ONCE).expect("not zero");
     DoorPlan {
-        crew: RoleAgents::new(BTreeMap::from([(AgentRole::Coder, settings)])),
+        role_agents: RoleAgents::new(BTreeMap::from([(AgentRole::Coder, settings)])),
         prices: ModelPrices::default(),
         budget: Budget { tokens: Some(10_000_000), cost: None },
         limits: AgentLimits { in_flight, requests: None, tokens: None },

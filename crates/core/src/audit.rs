@@ -120,8 +120,8 @@ fn expansion_references(expansion: &Expansion, by: &str) -> Vec<FileReference> {
         return Vec::new();
     };
     let (path, sha256) = (context.path.clone(), Some(context.sha256));
-    let told = FileReference { path, sha256, by: by.to_owned() };
-    std::iter::once(told).chain(untried.iter().map(|idea| idea_reference(idea, by))).collect()
+    let reference = FileReference { path, sha256, by: by.to_owned() };
+    std::iter::once(reference).chain(untried.iter().map(|idea| idea_reference(idea, by))).collect()
 }
 
 /// Returns the files of a conversation: questions, replies, state, log and summary.

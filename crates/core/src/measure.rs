@@ -58,8 +58,8 @@ enum RawCommandLine {
 
 impl TryFrom<RawCommandLine> for CommandLine {
     type Error = BadMeasure;
-    fn try_from(said: RawCommandLine) -> Result<Self, BadMeasure> {
-        let (first, command) = match said {
+    fn try_from(raw: RawCommandLine) -> Result<Self, BadMeasure> {
+        let (first, command) = match raw {
             RawCommandLine::Shell(line) => (line.clone(), Self::Shell(line)),
             RawCommandLine::Program(parts) => {
                 (parts.first().cloned().unwrap_or_default(), Self::Program(parts))

@@ -84,18 +84,18 @@ fn is_leftover(folder: &Path) -> io::Result<bool> {
 /// Ends these jobs with all their processes; returns for each whether that worked.
 #[must_use = "one may not have ended"]
 pub fn withdraw_jobs(run: &RunDir, jobs: Vec<LeftoverJob>) -> Vec<(LeftoverJob, io::Result<()>)> {
-    let told = |job: LeftoverJob| {
-        let told = limit::order_withdrawal(run.root(), &job.folder);
-        (job, told)
+    let withdraw = |job: LeftoverJob| {
+        let withdrawn = limit::order_withdrawal(run.root(), &job.folder);
+        (job, withdrawn)
     };
     // All are withdrawn before the first wait, so that they end in parallel.
-    let told: Vec<_> = jobs.into_iter().map(told).collect();
+    let withdrawn: Vec<_> = jobs.into_iter().map(withdraw).collect();
     let until = Instant::now() + JOB_END_TIMEOUT;
-    let ended = |(job, told): (LeftoverJob, io::Result<()>)| {
-        let ended = told.and_then(|()| await_job_end(&job.folder, until));
+    let ended = |(job, withdrawn): (LeftoverJob, io::Result<()>)| {
+        let ended = withdrawn.and_then(|()| await_job_end(&job.folder, until));
         (job, ended)
     };
-    told.into_iter().map(ended).collect()
+    withdrawn.into_iter().map(ended).collect()
 }
 
 fn await_job_end(folder: &Path, until: Instant) -> io::Result<()> {

@@ -44,11 +44,11 @@ pub(super) fn order_withdrawal(scratch: &Path, folder: &Path) -> io::Result<()> 
     write_order(scratch, folder, JobOrder::Withdrawn)
 }
 
-fn write_order(scratch: &Path, folder: &Path, said: JobOrder) -> io::Result<()> {
-    if read_order(folder) == Some(said) {
+fn write_order(scratch: &Path, folder: &Path, order: JobOrder) -> io::Result<()> {
+    if read_order(folder) == Some(order) {
         return Ok(());
     }
-    let text = serde_json::to_vec(&said)?;
+    let text = serde_json::to_vec(&order)?;
     atomic_file::replace_from(scratch, &order_path(folder), |file| file.write_all(&text))
 }
 
@@ -94,8 +94,8 @@ impl<'a> JobLimit<'a> {
     pub(super) fn deadline(&self) -> Option<Instant> {
         if self.checked_at.get().elapsed() >= ORDER_POLL_INTERVAL {
             self.checked_at.set(Instant::now());
-            if let Some(said) = read_order(self.folder) {
-                self.order.set(said);
+            if let Some(order) = read_order(self.folder) {
+                self.order.set(order);
             }
         }
         self.timeout().and_then(|timeout| self.begun.checked_add(timeout))

@@ -62,29 +62,29 @@ impl StageRunner<'_> {
         };
         match ended {
             Ok(EndedChild { status, stdout, .. }) => {
-                let told = render_tail(&stdout, MAX_TAIL_CHARS);
-                let said = ran(Some(status), false, told.clone());
+                let tail = render_tail(&stdout, MAX_TAIL_CHARS);
+                let record = ran(Some(status), false, tail.clone());
                 let judged = if status.success() {
                     Ok(())
                 } else {
-                    let how = describe_exit(&said.ran);
+                    let how = describe_exit(&record.ran);
                     Err(stage_failure(
                         stage,
                         stage.failure_kind(),
-                        append_tail(&format!("{stage} {how}"), &told),
+                        append_tail(&format!("{stage} {how}"), &tail),
                     ))
                 };
-                (Some(said), judged)
+                (Some(record), judged)
             }
             Err(ProcessError::Deadline { .. }) => {
-                let told = self.read_log_tail(stage);
+                let tail = self.read_log_tail(stage);
                 let most = self.limit.timeout().unwrap_or_default().as_secs_f64();
                 let most = (most * 1000.0).round() / 1000.0;
                 let message =
                     format!("{stage} was ended: {most} s were left for all commands together");
                 let failure =
-                    stage_failure(stage, FailureKind::Timeout, append_tail(&message, &told));
-                (Some(ran(None, true, told)), Err(failure))
+                    stage_failure(stage, FailureKind::Timeout, append_tail(&message, &tail));
+                (Some(ran(None, true, tail)), Err(failure))
             }
             Err(error) => {
                 let message = render_process_error(&error);
@@ -188,8 +188,8 @@ fn describe_exit(ran: &port::CommandRecord) -> String {
     }
 }
 
-fn append_tail(message: &str, told: &str) -> String {
-    let shown = last_chars(told, MAX_MESSAGE_CHARS);
+fn append_tail(message: &str, tail: &str) -> String {
+    let shown = last_chars(tail, MAX_MESSAGE_CHARS);
     if shown.is_empty() {
         format!("{message}; it said nothing")
     } else {

@@ -150,9 +150,9 @@ impl PendingPatch<'_> {
         if answer.stderr.contains("error: unable to ") {
             self.undo_half_applied(counts)?;
         }
-        let seat = &self.worktree.target;
+        let target = &self.worktree.target;
         let common_dir = paths::git_path(&self.repo.user.common_dir.to_string_lossy());
-        let paths = [seat.work_tree.as_str(), &seat.git_dir, &self.repo.run_dir, &common_dir];
+        let paths = [target.work_tree.as_str(), &target.git_dir, &self.repo.run_dir, &common_dir];
         Ok(Some(ApplyResult::Refused(without_paths(&answer.stderr, &paths))))
     }
 

@@ -171,12 +171,12 @@ impl GitProgram {
     }
 
     /// Builds a sealed call: explicit git folder and working tree, no configuration of the user.
-    pub(super) fn sealed_call(&self, seat: &GitTarget, arguments: &[&str]) -> GitCall {
+    pub(super) fn sealed_call(&self, target: &GitTarget, arguments: &[&str]) -> GitCall {
         let nowhere = DISABLED_PATH_SETTINGS.iter().map(|name| format!("{name}={NULL_DEVICE}"));
         let settings = SEALED_SETTINGS.iter().map(|&setting| setting.to_owned()).chain(nowhere);
-        let program = ChildProgram::new(&self.program, Path::new(&seat.work_tree))
-            .args(["--no-pager".to_owned(), format!("--git-dir={}", seat.git_dir)])
-            .args([format!("--work-tree={}", seat.work_tree)])
+        let program = ChildProgram::new(&self.program, Path::new(&target.work_tree))
+            .args(["--no-pager".to_owned(), format!("--git-dir={}", target.git_dir)])
+            .args([format!("--work-tree={}", target.work_tree)])
             .args(settings.flat_map(|setting| ["-c".to_owned(), setting]))
             .args(self.filter_overrides())
             .envs(self.environment.pick_variables(&NEEDED_VARIABLES))
@@ -184,10 +184,10 @@ impl GitProgram {
                 ("GIT_CONFIG_NOSYSTEM", "1"),
                 ("GIT_CONFIG_GLOBAL", NULL_DEVICE),
                 ("GIT_ATTR_NOSYSTEM", "1"),
-                ("GIT_CEILING_DIRECTORIES", &seat.work_tree),
+                ("GIT_CEILING_DIRECTORIES", &target.work_tree),
             ]);
-        let locks = ["index.lock", "HEAD.lock"].map(|name| Path::new(&seat.git_dir).join(name));
-        GitCall::new(program, Path::new(&seat.work_tree), arguments).with_locks(locks)
+        let locks = ["index.lock", "HEAD.lock"].map(|name| Path::new(&target.git_dir).join(name));
+        GitCall::new(program, Path::new(&target.work_tree), arguments).with_locks(locks)
     }
 
     /// Builds a call in a folder that is no repository yet. It reads no configuration at all.

@@ -15,15 +15,15 @@ impl UserRepo {
     /// # Errors
     /// When git fails.
     pub fn has_committed(&self, file: &str, text: &str) -> Result<bool, PortError> {
-        let seat = GitTarget {
+        let target = GitTarget {
             git_dir: paths::git_path(&self.common_dir.to_string_lossy()),
             work_tree: paths::git_path(&self.toplevel.to_string_lossy()),
         };
         let question = ["ls-tree", "-z", "--full-tree", self.head.as_str(), "--", file];
         let entry =
-            self.git.sealed_call(&seat, &question).with_subject(file).run_checked()?.kept_text();
+            self.git.sealed_call(&target, &question).with_subject(file).run_checked()?.kept_text();
         let Some(object) = parse_regular_file(&entry, file) else { return Ok(false) };
-        let call = self.git.sealed_call(&seat, &["cat-file", "blob", object]).with_subject(file);
+        let call = self.git.sealed_call(&target, &["cat-file", "blob", object]).with_subject(file);
         let answer =
             call.keep_stdout(text.len().saturating_add(MAX_LINE_END_BYTES)).run_checked()?;
         let lines = |text: &str| text.replace("\r\n", "\n");

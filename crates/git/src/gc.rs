@@ -23,7 +23,7 @@ const GC_POLL_INTERVAL: Duration = Duration::from_millis(20);
 pub(super) const MAX_GC_REPEATS: usize = 20;
 
 /// Returns true if git reports that a gc deleted what it had written or was about to write.
-pub(super) fn is_gc_loss(said: &str) -> bool {
+pub(super) fn is_gc_loss(error_text: &str) -> bool {
     const LOST_OBJECT_ERRORS: [&str; 6] = [
         "error: invalid object ",
         "nonexistent object",
@@ -38,7 +38,8 @@ pub(super) fn is_gc_loss(said: &str) -> bool {
         UNWRITTEN_FILE_ERRORS.iter().any(|words| line.contains(words))
             && line.ends_with("No such file or directory")
     };
-    LOST_OBJECT_ERRORS.iter().any(|words| said.contains(words)) || said.lines().any(unwritten)
+    LOST_OBJECT_ERRORS.iter().any(|words| error_text.contains(words))
+        || error_text.lines().any(unwritten)
 }
 
 /// Time of the last change of the packs, as a mark of a moment without a gc.
@@ -88,14 +89,14 @@ impl GitRepo {
 /// Builds a call that fails if an object is missing that `commit` adds to `base`.
 pub(super) fn rev_list_call(
     user: &UserRepo,
-    seat: &GitTarget,
+    target: &GitTarget,
     base: &Commit,
     commit: &Commit,
 ) -> GitCall {
     let not = format!("^{base}");
     // A commit graph may still list a commit that is gone.
     let arguments = ["-c", "core.commitGraph=false", "rev-list", "--objects", "--quiet"];
-    user.git.sealed_call(seat, &[arguments.as_slice(), &[commit.as_str(), &not]].concat())
+    user.git.sealed_call(target, &[arguments.as_slice(), &[commit.as_str(), &not]].concat())
 }
 
 /// Returns true if a gc runs: git keeps `<pid> <host>` in a file for as long as one lasts.

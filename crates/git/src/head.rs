@@ -15,30 +15,29 @@ const MAX_WORKTREE_LIST_BYTES: usize = 64 << 20;
 
 impl UserRepo {
     /// Returns the commit of a detached `HEAD`; `None` if a branch is checked out.
-    pub(super) fn detached_head(&self, seat: &GitTarget) -> Result<Option<Commit>, PortError> {
+    pub(super) fn detached_head(&self, target: &GitTarget) -> Result<Option<Commit>, PortError> {
         if !has_reftable(&self.common_dir) {
-            return Ok(read_head_file(Path::new(&seat.git_dir)).trim().parse().ok());
+            return Ok(read_head_file(Path::new(&target.git_dir)).trim().parse().ok());
         }
-        let branch = self.git.sealed_call(seat, &["symbolic-ref", "--quiet", "HEAD"]).run()?;
+        let branch = self.git.sealed_call(target, &["symbolic-ref", "--quiet", "HEAD"]).run()?;
         match branch.code {
             Some(0) => Ok(None),
             Some(1) => {
                 let question = ["rev-parse", "--verify", "HEAD^{commit}"];
-                self.git.sealed_call(seat, &question).run_checked()?.parse_word().map(Some)
+                self.git.sealed_call(target, &question).run_checked()?.parse_word().map(Some)
             }
             Some(_) | None => Err(branch.to_error()),
         }
     }
 
-    /// Returns true if any worktree has this branch checked out. `seat` is a target that belongs to
-    /// no worktree.
+    /// Returns true if any worktree has this branch checked out. `target` belongs to no worktree.
     pub(super) fn is_checked_out(
         &self,
         reference: &str,
-        seat: &GitTarget,
+        target: &GitTarget,
     ) -> Result<bool, PortError> {
         if has_reftable(&self.common_dir) {
-            let list = self.git.sealed_call(seat, &["worktree", "list", "--porcelain", "-z"]);
+            let list = self.git.sealed_call(target, &["worktree", "list", "--porcelain", "-z"]);
             let list = list.keep_stdout(MAX_WORKTREE_LIST_BYTES).run_checked()?.full_text()?;
             return Ok(list
                 .split('\0')

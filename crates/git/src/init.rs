@@ -28,16 +28,16 @@ pub fn init_repo(dir: &Path, first: &FirstCommit) -> Result<(), OpenError> {
         git.fresh_call(dir, &["init", "--quiet", "--initial-branch=main", "--template="])
             .run_checked()?;
         let work_tree = paths::real_path(dir)?;
-        let seat = GitTarget { git_dir: format!("{work_tree}/.git"), work_tree };
+        let target = GitTarget { git_dir: format!("{work_tree}/.git"), work_tree };
         let GitIdentity { name, email } = &first.identity;
         let settings =
             [("user.name", name.as_str()), ("user.email", email), ("core.autocrlf", "false")];
         for (key, value) in settings {
-            git.sealed_call(&seat, &["config", key, value]).run_checked()?;
+            git.sealed_call(&target, &["config", key, value]).run_checked()?;
         }
-        git.sealed_call(&seat, &["add", "--all"]).run_checked()?;
+        git.sealed_call(&target, &["add", "--all"]).run_checked()?;
         let dates = [("GIT_AUTHOR_DATE", first.date), ("GIT_COMMITTER_DATE", first.date)];
-        let commit = git.sealed_call(&seat, &["commit", "--quiet", "--message", first.message]);
+        let commit = git.sealed_call(&target, &["commit", "--quiet", "--message", first.message]);
         commit.envs(first.identity.variables()).envs(dates).without_retry().run_checked().map(drop)
     };
     make().map_err(|cause| OpenError::Unmade { dir: dir.display().to_string(), cause })

@@ -50,10 +50,10 @@ impl GitRepo {
         if added.is_empty() {
             return Ok(Vec::new());
         }
-        let seat = self.find_worktree(place)?.target;
+        let target = self.find_worktree(place)?.target;
         let list: String = added.iter().flat_map(|path| [path, "\0"]).collect();
         let question = ["check-ignore", "--no-index", "-z", "--stdin"];
-        let call = self.user.git.sealed_call(&seat, &question).with_subject(place);
+        let call = self.user.git.sealed_call(&target, &question).with_subject(place);
         let answer = call
             .input(ChildInput::from_bytes(list.into_bytes()))
             .keep_stdout(MAX_PATH_LIST_BYTES)

@@ -299,8 +299,8 @@ impl SnapshotBuilder<'_> {
     }
 
     fn is_commit_whole(&self, commit: &Commit) -> Result<bool, PortError> {
-        let seat = self.repo.user_target();
-        let answer = gc::rev_list_call(self.repo, &seat, &self.repo.head, commit).run()?;
+        let target = self.repo.user_target();
+        let answer = gc::rev_list_call(self.repo, &target, &self.repo.head, commit).run()?;
         Ok(answer.code == Some(0))
     }
 }

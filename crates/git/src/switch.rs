@@ -73,9 +73,9 @@ impl UserRepo {
         // A git that outlived its parent process may still write files that are rewritten below.
         lock::await_worktree_git(Path::new(&git_dir))?;
         let work_tree = paths::git_path(&self.toplevel.to_string_lossy());
-        let seat = GitTarget { git_dir: paths::git_path(&git_dir), work_tree };
+        let target = GitTarget { git_dir: paths::git_path(&git_dir), work_tree };
         let switch =
-            CheckoutSwitch { user: self, target: seat, from, to, ends: self.line_end_settings()? };
+            CheckoutSwitch { user: self, target, from, to, ends: self.line_end_settings()? };
         switch.run()
     }
 }

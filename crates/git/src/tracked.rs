@@ -84,8 +84,8 @@ impl GitRepo {
         let attributes = format!("--attr-source={commit}");
         let question = ["ls-files", "-z", "-t", "--cached", "--stage", "--modified"];
         let arguments = [&[attributes.as_str()], &question[..]].concat();
-        let seat = GitTarget { work_tree: folder.to_owned(), ..self.shared_target() };
-        let call = self.user.git.sealed_call(&seat, &arguments).with_subject(place);
+        let target = GitTarget { work_tree: folder.to_owned(), ..self.shared_target() };
+        let call = self.user.git.sealed_call(&target, &arguments).with_subject(place);
         let call = call.envs([("GIT_INDEX_FILE", name)]).envs(CAREFUL_SETTINGS);
         let answer = call.keep_stdout(MAX_FILE_LIST_BYTES).run()?;
         if answer.code == Some(0) { answer.full_text().map(Some) } else { Ok(None) }
@@ -108,7 +108,7 @@ impl GitRepo {
         commit: &Commit,
         paths: &[String],
     ) -> Result<(), PortError> {
-        let Worktree { index: Some(index), target: seat, .. } = self.find_worktree(place)? else {
+        let Worktree { index: Some(index), target, .. } = self.find_worktree(place)? else {
             // Without a copied index, all files are written.
             return self.make_for_use(place, commit);
         };
@@ -119,8 +119,8 @@ impl GitRepo {
         let list: String = paths.iter().map(|path| format!("{path}\0")).collect();
         let attributes = format!("--attr-source={commit}");
         let arguments = [&attributes, "checkout-index", "--force", "--quiet", "-z", "--stdin"];
-        let seat = GitTarget { work_tree: seat.work_tree, ..self.shared_target() };
-        let call = self.user.git.sealed_call(&seat, &arguments).with_subject(place);
+        let target = GitTarget { work_tree: target.work_tree, ..self.shared_target() };
+        let call = self.user.git.sealed_call(&target, &arguments).with_subject(place);
         let call = call.envs([("GIT_INDEX_FILE", name)]);
         call.input(ChildInput::from_bytes(list.into_bytes())).run_checked().map(drop)
     }

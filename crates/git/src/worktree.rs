@@ -29,8 +29,8 @@ pub(super) struct Worktree {
 }
 
 impl Worktree {
-    fn new(seat: GitTarget, base: Commit) -> Self {
-        Self { target: seat, base, applied: Vec::new(), index: None }
+    fn new(target: GitTarget, base: Commit) -> Self {
+        Self { target, base, applied: Vec::new(), index: None }
     }
 }
 
@@ -121,14 +121,14 @@ impl GitRepo {
         let layout = WorktreeLayout { work_tree: folder, commit, reason: &reason };
         let made = paths::real_path(&workshop.make_admin(&name, &layout)?)?;
         fs::create_dir_all(folder).map_err(|error| unwritten_error(folder, error))?;
-        let seat = GitTarget { git_dir: made, work_tree: folder.to_owned() };
-        self.fill_worktree(place, commit, &seat, lock, workshop)?;
+        let target = GitTarget { git_dir: made, work_tree: folder.to_owned() };
+        self.fill_worktree(place, commit, &target, lock, workshop)?;
         let git_dir = paths::git_path(&workshop.admin_path(&name).to_string_lossy());
         let link = Path::new(folder).join(".git");
         fs::write(link, format!("gitdir: {git_dir}\n"))
             .map_err(|error| unwritten_error(folder, error))?;
         workshop.publish_admin(&name)?;
-        Ok(Worktree::new(GitTarget { git_dir, ..seat }, commit.clone()))
+        Ok(Worktree::new(GitTarget { git_dir, ..target }, commit.clone()))
     }
 
     /// Writes the index and every file.
@@ -136,12 +136,12 @@ impl GitRepo {
         &self,
         place: CodePlace,
         commit: &Commit,
-        seat: &GitTarget,
+        target: &GitTarget,
         lock: &RepoLock,
         workshop: &AdminWorkshop<'_>,
     ) -> Result<(), PortError> {
         let call = |arguments: &[&str]| -> Result<(), PortError> {
-            let call = self.user.git.sealed_call(seat, arguments).with_subject(place);
+            let call = self.user.git.sealed_call(target, arguments).with_subject(place);
             call.input(lock.share_as_input()?).run_checked().map(drop)
         };
         if workshop.has_reftable() {
@@ -169,8 +169,8 @@ impl GitRepo {
         let missing = || PortError::new(format!("git does not know the worktree of {place}"));
         let admin = self.admin_of(place, folder)?.ok_or_else(missing)?;
         let base = admin.base_commit().ok_or_else(missing)?;
-        let seat = GitTarget { git_dir: admin.git_dir()?, work_tree: folder.to_owned() };
-        Ok(Worktree::new(seat, base))
+        let target = GitTarget { git_dir: admin.git_dir()?, work_tree: folder.to_owned() };
+        Ok(Worktree::new(target, base))
     }
 
     /// Removes the folder and every admin folder of a place, once no git of a dead process writes

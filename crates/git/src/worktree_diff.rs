@@ -256,8 +256,9 @@ impl WorktreeDiffBuilder<'_> {
     fn git_call(&self, index: &Path, arguments: &[&str]) -> Result<GitCall, PortError> {
         let index = index.to_str().ok_or_else(|| PortError::new("a path is not UTF-8"))?;
         let work_tree = self.before.worktree.target.work_tree.clone();
-        let seat = GitTarget { work_tree, ..self.repo.shared_target() };
-        let call = self.repo.user.git.sealed_call(&seat, arguments).with_subject(self.before.place);
+        let target = GitTarget { work_tree, ..self.repo.shared_target() };
+        let call =
+            self.repo.user.git.sealed_call(&target, arguments).with_subject(self.before.place);
         Ok(call.envs([("GIT_INDEX_FILE", index)]))
     }
 }

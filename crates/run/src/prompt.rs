@@ -120,8 +120,8 @@ impl PromptSet {
     }
 
     /// Renders the prompt of a turn that asks for ideas.
-    pub(crate) fn render_ideas_prompt(&self, matter: &IdeaPromptInput<'_>) -> String {
-        let IdeaPromptInput { pack, request, protect, repo, memory } = matter;
+    pub(crate) fn render_ideas_prompt(&self, input: &IdeaPromptInput<'_>) -> String {
+        let IdeaPromptInput { pack, request, protect, repo, memory } = input;
         let mut parts = constraint_parts(protect, repo);
         parts.insert(Placeholder::Count, request.count.to_string().into());
         parts.insert(Placeholder::Answer, answer_form(AgentRole::Ideas, EditMode::Diff).into());
@@ -140,8 +140,8 @@ impl PromptSet {
     }
 
     /// Renders the prompt of a role that works on an idea.
-    pub(crate) fn render_role_prompt(&self, role: AgentRole, matter: &PromptInput<'_>) -> String {
-        self.for_role(role).template.fill(&matter.template_parts(role))
+    pub(crate) fn render_role_prompt(&self, role: AgentRole, input: &PromptInput<'_>) -> String {
+        self.for_role(role).template.fill(&input.template_parts(role))
     }
 }
 

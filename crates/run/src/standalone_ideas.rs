@@ -146,27 +146,27 @@ pub fn propose_standalone(
     let seen: BTreeSet<Sha256> =
         wanted.existing.iter().map(|known| idea::idea_fingerprint(&known.text)).collect();
     let count = usize::try_from(wanted.count).unwrap_or(usize::MAX);
-    let mut haul = IdeaBatch::new(count, wanted.scope, seen);
+    let mut batch = IdeaBatch::new(count, wanted.scope, seen);
     let brief = wanted.history.conversation_brief();
     let mut talk = ConversationSession::from_brief(&brief, || agent.can_continue(AgentRole::Ideas));
     let mut table = StandaloneSession { wanted, pack, repo, name: None, agent: &agent, ports };
     let mut over = None;
-    while haul.is_open() && over.is_none() {
+    while batch.is_open() && over.is_none() {
         if ports.interrupt.is_asked_for() {
             return Err(AgentError::Interrupted.into());
         }
-        over = table.ask_turn(&mut haul, &mut talk)?;
+        over = table.ask_turn(&mut batch, &mut talk)?;
     }
-    haul.take_incomplete();
+    batch.take_incomplete();
     let end = match over {
-        _ if haul.texts.len() >= count => ProposalEnd::Enough,
+        _ if batch.texts.len() >= count => ProposalEnd::Enough,
         Some(why) => ProposalEnd::OverBudget(why),
-        None => ProposalEnd::TooFew(haul.shortfall_reason()),
+        None => ProposalEnd::TooFew(batch.shortfall_reason()),
     };
     let (conversation, said) = talk.into_conversation();
     let conversation = wanted.history.trim_conversation(conversation);
-    let ideas = haul.texts.into_iter().map(|(_, text)| text).collect();
-    let (repeats, turns, bills) = (haul.repeats, haul.turns, agent.bills());
+    let ideas = batch.texts.into_iter().map(|(_, text)| text).collect();
+    let (repeats, turns, bills) = (batch.repeats, batch.turns, agent.bills());
     Ok(StandaloneIdeas { ideas, repeats, turns, bills, end, conversation, new_turns: said })
 }
 
@@ -216,39 +216,45 @@ impl StandaloneSession<'_> {
     /// Asks one more turn; returns the reason if a budget stops it.
     fn ask_turn(
         &mut self,
-        haul: &mut IdeaBatch,
+        batch: &mut IdeaBatch,
         talk: &mut ConversationSession<'_>,
     ) -> Result<Option<String>, RunHalt> {
-        let request = haul.next_request();
-        let (mut told, mut again) = (talk.turn_context(), "");
+        let request = batch.next_request();
+        let (mut turn_context, mut again) = (talk.turn_context(), "");
         let (key, prompt, answered) = loop {
-            let prompt = self.render_prompt(&request, &told.memory);
-            let name = self.key_prefix(&prompt, told.continues.as_ref());
-            let key = format!("{name}-a{}{again}", haul.turns + 1);
-            match self.agent.ask(build_request(&key, &prompt, haul.turns, told.continues.clone())) {
-                Err(AgentError::Forgotten(why)) if told.continues.is_some() => {
+            let prompt = self.render_prompt(&request, &turn_context.memory);
+            let name = self.key_prefix(&prompt, turn_context.continues.as_ref());
+            let key = format!("{name}-a{}{again}", batch.turns + 1);
+            match self.agent.ask(build_request(
+                &key,
+                &prompt,
+                batch.turns,
+                turn_context.continues.clone(),
+            )) {
+                Err(AgentError::Forgotten(why)) if turn_context.continues.is_some() => {
                     talk.drop_provider_memory(&why);
-                    (told, again) = (talk.turn_context(), "-replay");
+                    (turn_context, again) = (talk.turn_context(), "-replay");
                 }
                 answered => break (key, prompt, answered),
             }
         };
         let asked = u32::try_from(request.count).unwrap_or(u32::MAX);
-        let said = |reply, ideas| TurnExchange { key: &key, asked, prompt: &prompt, reply, ideas };
+        let exchange =
+            |reply, ideas| TurnExchange { key: &key, asked, prompt: &prompt, reply, ideas };
         let reply = match answered {
             Ok(reply) => reply,
             Err(AgentError::Unanswered(why) | AgentError::OutOfTime(why)) => {
-                haul.add_missed_turn(why);
-                talk.record_turn(&told, &said(None, &[]));
+                batch.add_missed_turn(why);
+                talk.record_turn(&turn_context, &exchange(None, &[]));
                 return Ok(None);
             }
             Err(AgentError::OverBudget { why, .. }) => return Ok(Some(why)),
             Err(error) => return Err(error.into()),
         };
-        let before = haul.texts.len();
-        haul.add_reply(&reply.text, &format!(".treebeam/calls/{key}.json"));
-        let new = haul.texts.iter().skip(before).map(|(_, text)| text.clone());
-        talk.record_turn(&told, &said(Some(&reply), &new.collect::<Vec<_>>()));
+        let before = batch.texts.len();
+        batch.add_reply(&reply.text, &format!(".treebeam/calls/{key}.json"));
+        let new = batch.texts.iter().skip(before).map(|(_, text)| text.clone());
+        talk.record_turn(&turn_context, &exchange(Some(&reply), &new.collect::<Vec<_>>()));
         Ok(None)
     }
 
@@ -400,8 +406,8 @@ mod tests {
         assert_eq!(kept.turns.len(), MAX_KEPT_TURNS);
         assert_eq!(kept.turns.first().map(|past| past.turn_id.number), Some(3));
         assert!(kept.turns.iter().all(|past| past.text == Some("ü".repeat(100))));
-        let told = |turns: &[PastTurn]| pack_of(turns, before.window, before.max_chars);
-        assert_eq!(told(&kept.turns), told(&before.conversation.turns));
+        let pack = |turns: &[PastTurn]| pack_of(turns, before.window, before.max_chars);
+        assert_eq!(pack(&kept.turns), pack(&before.conversation.turns));
         let off = PriorConversation { mode: ConversationMode::Off, ..before };
         assert_eq!(off.trim_conversation(off.conversation.clone()), None);
     }

@@ -111,8 +111,8 @@ impl Config {
     ) -> Result<Self, ConfigError> {
         let mut layers = Vec::new();
         if let Some(file) = file {
-            let said = file.parse_values()?;
-            layers.push(ConfigLayer { source: LayerSource::File(file), values: said });
+            let values = file.parse_values()?;
+            layers.push(ConfigLayer { source: LayerSource::File(file), values });
         }
         layers.push(ConfigLayer {
             source: LayerSource::Environment,
@@ -137,10 +137,10 @@ impl Config {
     }
 
     /// Puts flags over the configuration: an object by key, in which null means unset.
-    pub(crate) fn with_flags(mut self, said: &[Value]) -> Result<Self, SettingError> {
+    pub(crate) fn with_flags(mut self, given_flags: &[Value]) -> Result<Self, SettingError> {
         let mut flags = Value::Object(Map::new());
-        for said in said {
-            merge_values(&mut flags, said);
+        for flag in given_flags {
+            merge_values(&mut flags, flag);
         }
         self.layers.push(ConfigLayer { source: LayerSource::Flags, values: flags });
         Ok(Self { primary: self.primary, ..Self::new(self.layers)? })
@@ -153,15 +153,15 @@ impl Config {
 
     fn with_score_from(self, file: ConfigFile) -> Result<Self, ConfigError> {
         let Self { mut layers, primary, .. } = self.without_score();
-        let (file, said) = file.parse_score()?;
-        layers.push(ConfigLayer { source: LayerSource::File(file), values: said });
+        let (file, values) = file.parse_score()?;
+        layers.push(ConfigLayer { source: LayerSource::File(file), values });
         Ok(Self { primary, ..Self::new(layers)? })
     }
 
     /// Removes every setting of `[score]`.
     pub(crate) fn without_score(mut self) -> Self {
         for layer in &mut self.layers {
-            layer.values.as_object_mut().map(|said| said.remove("score"));
+            layer.values.as_object_mut().map(|values| values.remove("score"));
         }
         self.tables.score = score::ScoreTable::default();
         self

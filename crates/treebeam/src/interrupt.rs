@@ -46,8 +46,8 @@ pub(crate) fn set_resume_text(command: String) {
 }
 
 /// Sets the resume command that matches the flags of this call.
-pub(crate) fn set_resume_command(said: ResumeCommand) {
-    RESUME_COMMAND.get_or_init(|| said);
+pub(crate) fn set_resume_command(command: ResumeCommand) {
+    RESUME_COMMAND.get_or_init(|| command);
 }
 
 /// Fixes the run to be resumed after a second Ctrl-C, and returns the command that does it.

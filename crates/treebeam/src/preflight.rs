@@ -34,30 +34,31 @@ impl CostConsent {
 
 /// Returns the agents if all needed roles are configured and have their keys.
 pub(crate) fn required_agents(
-    seats: &[RoleAgent<'_>],
+    role_agents: &[RoleAgent<'_>],
     needed: &[AgentRole],
 ) -> Result<RoleAgents, CommandFailure> {
     for role in needed {
-        if !seats.iter().any(|seat| seat.role == *role) {
+        if !role_agents.iter().any(|role_agent| role_agent.role == *role) {
             let what = format!("a run needs an agent for the role `{role}`, and none is set");
             let hint = format!("set `agents.{role}` in `treebeam.toml`");
             return Err(CommandFailure::usage(what).with_hint(hint));
         }
     }
-    role_agents::installed_role_agents(seats)
+    role_agents::installed_role_agents(role_agents)
 }
 
 /// Refuses `native` conversations with an idea generator that cannot continue one.
 pub(crate) fn must_keep_conversations(
     mode: ConversationMode,
-    seats: &[RoleAgent<'_>],
+    role_agents: &[RoleAgent<'_>],
 ) -> Result<(), CommandFailure> {
-    let ideas = seats.iter().find(|seat| seat.role == AgentRole::Ideas);
+    let ideas = role_agents.iter().find(|role_agent| role_agent.role == AgentRole::Ideas);
     if mode != ConversationMode::Native || ideas.is_some_and(RoleAgent::can_continue) {
         return Ok(());
     }
-    let who =
-        ideas.map_or("the dry world".to_owned(), |seat| format!("`{}`", seat.provider_name()));
+    let who = ideas.map_or("the dry world".to_owned(), |role_agent| {
+        format!("`{}`", role_agent.provider_name())
+    });
     let what = format!(
         "`idea_conversation_mode` is `native`, and {who} keeps no conversations of its own"
     );
@@ -68,9 +69,9 @@ pub(crate) fn must_keep_conversations(
 /// agents.
 pub(crate) fn must_have_summary_agent(
     who: Option<AgentRole>,
-    seats: &[RoleAgent<'_>],
+    role_agents: &[RoleAgent<'_>],
 ) -> Result<(), CommandFailure> {
-    match who.filter(|role| !seats.iter().any(|seat| seat.role == *role)) {
+    match who.filter(|role| !role_agents.iter().any(|role_agent| role_agent.role == *role)) {
         None => Ok(()),
         Some(role) => {
             let what = format!("`summary_agent` is `{role}`, and no agent is set for that role");
@@ -85,12 +86,12 @@ pub(crate) fn estimate_cost(
     config: &Config,
     settings: &FixedSettings,
     limits: &RunLimits,
-    seats: &[RoleAgent<'_>],
+    role_agents: &[RoleAgent<'_>],
 ) -> CostEstimate {
     let prices = config.model_prices();
     let price = |model: &str| prices.find_price(model).map(|(price, _)| price);
-    let asked = |seat: &RoleAgent<'_>| {
-        let (known, max_tokens, price) = match &seat.agent.line {
+    let asked = |role_agent: &RoleAgent<'_>| {
+        let (known, max_tokens, price) = match &role_agent.agent.line {
             AgentConfigKind::Model(model) => {
                 let most = model.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS);
                 (UsageKnowledge::Before, Some(most), price(&model.name))
@@ -102,10 +103,10 @@ pub(crate) fn estimate_cost(
             AgentConfigKind::Command(_) => (UsageKnowledge::Never, None, None),
             AgentConfigKind::Tuner => (UsageKnowledge::Nothing, None, Some(ModelPrice::ZERO)),
         };
-        let shown_chars = config.max_shown_chars(seat.role);
-        EstimatedAgent { role: seat.role, shown_chars, max_tokens, price, known }
+        let shown_chars = config.max_shown_chars(role_agent.role);
+        EstimatedAgent { role: role_agent.role, shown_chars, max_tokens, price, known }
     };
-    let asked: Vec<EstimatedAgent> = seats.iter().map(asked).collect();
+    let asked: Vec<EstimatedAgent> = role_agents.iter().map(asked).collect();
     CostEstimate::new(settings, limits, &asked)
 }
 

@@ -46,23 +46,26 @@ pub(crate) fn list_role_agents<'a>(config: &'a Config, dotenv: &Dotenv) -> Vec<R
     // From here on this process holds keys. If it cannot be shielded it is as open as any other
     // program.
     drop(forbid_inspection());
-    let seat = |role| {
+    let role_agent = |role| {
         let agent = config.agent_for(role)?;
         Some(RoleAgent { role, agent, tuner: config.tuner_agent(), key: find_key(agent, dotenv) })
     };
-    AgentRole::ALL.into_iter().filter_map(seat).collect()
+    AgentRole::ALL.into_iter().filter_map(role_agent).collect()
 }
 
 /// Returns the agents if all of them have their keys and programs.
-pub(crate) fn installed_role_agents(seats: &[RoleAgent<'_>]) -> Result<RoleAgents, CommandFailure> {
-    let crew = keyed_role_agents(seats)?;
-    seats.iter().try_for_each(RoleAgent::must_be_installed)?;
-    Ok(crew)
+pub(crate) fn installed_role_agents(
+    role_agents: &[RoleAgent<'_>],
+) -> Result<RoleAgents, CommandFailure> {
+    let installed = keyed_role_agents(role_agents)?;
+    role_agents.iter().try_for_each(RoleAgent::must_be_installed)?;
+    Ok(installed)
 }
 
 /// Returns the agents if all of them have their keys.
-fn keyed_role_agents(seats: &[RoleAgent<'_>]) -> Result<RoleAgents, CommandFailure> {
-    let agents = seats.iter().map(|seat| Ok((seat.role, seat.agent_settings()?)));
+fn keyed_role_agents(role_agents: &[RoleAgent<'_>]) -> Result<RoleAgents, CommandFailure> {
+    let agents =
+        role_agents.iter().map(|role_agent| Ok((role_agent.role, role_agent.agent_settings()?)));
     Ok(RoleAgents::new(agents.collect::<Result<_, CommandFailure>>()?))
 }
 
@@ -71,11 +74,11 @@ pub(crate) fn keyless_role_agents(
     config: &Config,
     dotenv: &Dotenv,
 ) -> Result<RoleAgents, CommandFailure> {
-    let mut seats = list_role_agents(config, dotenv);
-    for seat in &mut seats {
-        seat.key = KeyPlace::None;
+    let mut role_agents = list_role_agents(config, dotenv);
+    for role_agent in &mut role_agents {
+        role_agent.key = KeyPlace::None;
     }
-    keyed_role_agents(&seats)
+    keyed_role_agents(&role_agents)
 }
 
 /// Records for each agent the variable from which its key is read.

@@ -112,9 +112,9 @@ fn must_keep_conversations(
         WorldKind::Dry { .. } => preflight::must_keep_conversations(mode, &[]),
         WorldKind::Real => {
             let dotenv = Dotenv::load(top, config)?;
-            let seats = role_agents::list_role_agents(config, &dotenv);
-            preflight::must_keep_conversations(mode, &seats)?;
-            preflight::must_have_summary_agent(limits.summary_agent, &seats)
+            let role_agents = role_agents::list_role_agents(config, &dotenv);
+            preflight::must_keep_conversations(mode, &role_agents)?;
+            preflight::must_have_summary_agent(limits.summary_agent, &role_agents)
         }
     }
 }

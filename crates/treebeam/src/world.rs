@@ -82,7 +82,7 @@ pub(crate) fn with_world<T>(
             let _ = treebeam_process::become_reaper(ChildCount::Many);
             let repo = Arc::new(repo);
             let dotenv = Dotenv::load(&home.repo.toplevel, config)?;
-            let told = config.load_prompts(&home.repo.toplevel)?;
+            let loaded_prompts = config.load_prompts(&home.repo.toplevel)?;
             let recorded = state.replays.as_ref().map(|run| CallStore::Run(home.run_dir(run)));
             let plan = DoorPlan {
                 replays: recorded,
@@ -105,7 +105,7 @@ pub(crate) fn with_world<T>(
                 clock: &WallClock,
                 interrupt: &onlooker,
                 inbox: &inbox,
-                prompts: &told.prompts,
+                prompts: &loaded_prompts.prompts,
             };
             act(&mut store, state, world)
         }
@@ -122,7 +122,7 @@ fn build_door_plan(
 ) -> Result<DoorPlan, CommandFailure> {
     let run = store.run_dir();
     Ok(DoorPlan {
-        crew: load_role_agents(config, dotenv, facts)?,
+        role_agents: load_role_agents(config, dotenv, facts)?,
         prices: config.model_prices(),
         budget: Budget::from(&facts.limits),
         limits: AgentLimits::from(&facts.limits),

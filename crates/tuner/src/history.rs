@@ -83,11 +83,11 @@ impl TunerHistory {
 }
 
 /// Parses `: on n0001, mixed against the root, score 0.5 (n0001: 0.25), …; passed: …`.
-fn parse_outcome(told: &str) -> (u32, TrialOutcome) {
-    let node = number_after(told, "on n").unwrap_or(0);
-    let scores = number_after::<f64>(told, "score ")
-        .zip(number_after::<f64>(told, &format!("(n{node:04}: ")));
-    let why = told.split_once("; ").map_or("", |(_, why)| why);
+fn parse_outcome(text: &str) -> (u32, TrialOutcome) {
+    let node = number_after(text, "on n").unwrap_or(0);
+    let scores = number_after::<f64>(text, "score ")
+        .zip(number_after::<f64>(text, &format!("(n{node:04}: ")));
+    let why = text.split_once("; ").map_or("", |(_, why)| why);
     let outcome = match scores {
         None => TrialOutcome::Failed,
         Some(_) if INVALID_RESULT_REASONS.iter().any(|broken| why.starts_with(broken)) => {

@@ -57,9 +57,10 @@ impl<'a> CliCallFolder<'a> {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             Ok(()) | Err(_) => fs::create_dir_all(&folder),
         };
-        let desk = Self { surroundings, prompt: folder.join("prompt.txt"), folder, home };
-        made.and_then(|()| desk.prepare_home(cli)).map_err(|error| desk.write_error(error))?;
-        Ok(desk)
+        let call_folder = Self { surroundings, prompt: folder.join("prompt.txt"), folder, home };
+        made.and_then(|()| call_folder.prepare_home(cli))
+            .map_err(|error| call_folder.write_error(error))?;
+        Ok(call_folder)
     }
 
     fn write_error(&self, error: io::Error) -> PortError {

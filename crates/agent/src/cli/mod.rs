@@ -107,15 +107,15 @@ pub(super) fn answer_with_cli(
     surroundings: &AgentWorkspace,
 ) -> Result<AgentReply, TryError> {
     let doing = surroundings.access_mode(question, cli.edits);
-    let desk = CliCallFolder::create(cli, question, surroundings)?;
-    let session = desk.prepare_session(cli, question.continues.as_ref())?;
-    desk.write_prompt(&question.prompt)?;
-    let asked = CliRequest { cli, doing, session, prompt: &desk.prompt, surroundings };
+    let call_folder = CliCallFolder::create(cli, question, surroundings)?;
+    let session = call_folder.prepare_session(cli, question.continues.as_ref())?;
+    call_folder.write_prompt(&question.prompt)?;
+    let asked = CliRequest { cli, doing, session, prompt: &call_folder.prompt, surroundings };
     let reply = surroundings.work_in_folder(question, doing, litter_globs(cli.tool), |folder| {
-        let folder = desk.work_folder(folder)?;
+        let folder = call_folder.work_folder(folder)?;
         let call = build_call(&asked);
         let command: Vec<String> = cli.command.iter().chain(&call.arguments).cloned().collect();
-        let variables = cli_variables(cli, &desk, call.variables);
+        let variables = cli_variables(cli, &call_folder, call.variables);
         let input = Arc::clone(&question.prompt);
         let start = AgentCommand { command: &command, folder: &folder, variables, input, timeout };
         match start.run(question, surroundings) {
@@ -170,7 +170,7 @@ const AGENT_HOME_VARIABLES: [&str; 6] = [
 
 fn cli_variables(
     cli: &CliAgent,
-    desk: &CliCallFolder<'_>,
+    call_folder: &CliCallFolder<'_>,
     own: Vec<(&'static str, String)>,
 ) -> Vec<(OsString, OsString)> {
     let mut variables: Vec<(OsString, OsString)> = command::passed_variables().collect();
@@ -180,7 +180,7 @@ fn cli_variables(
             variables.extend(AGENT_HOME_VARIABLES.iter().filter_map(set));
         }
         AgentHome::Scratch => {
-            let home = desk.home.clone().into_os_string();
+            let home = call_folder.home.clone().into_os_string();
             variables.extend([("HOME".into(), home.clone()), ("USERPROFILE".into(), home)]);
         }
     }
@@ -199,34 +199,34 @@ fn interpret_output(
     let (success, tail) = (ended.status.success(), command::stderr_tail(&ended.stderr));
     let stderr = String::from_utf8_lossy(&ended.stderr.bytes).into_owned();
     let stdout = command::decode_stdout(ended.stdout, program, TryCost::Unknown)?;
-    let said = parse_output(cli.tool, CliStreams { stdout: &stdout, stderr: &stderr });
-    let said = said.map_err(|refusal| refusal::judge_refusal(refusal, cli))?;
-    let spent = said.usage.map_or(TryCost::Unknown, TryCost::Known);
+    let output = parse_output(cli.tool, CliStreams { stdout: &stdout, stderr: &stderr });
+    let output = output.map_err(|refusal| refusal::judge_refusal(refusal, cli))?;
+    let spent = output.usage.map_or(TryCost::Unknown, TryCost::Known);
     if !success {
         let why = format!("`{program}` failed, {}:{tail}", ended.status);
         return Err(TryError::Unanswered { why, spent });
     }
-    if said.text.trim().is_empty() && doing == AccessMode::Reading {
+    if output.text.trim().is_empty() && doing == AccessMode::Reading {
         let why = format!("`{program}` answered nothing:{tail}");
         return Err(TryError::Unanswered { why, spent });
     }
-    Ok(build_reply(said, question))
+    Ok(build_reply(output, question))
 }
 
-fn build_reply(said: CliOutput, question: &AgentQuestion) -> AgentReply {
+fn build_reply(output: CliOutput, question: &AgentQuestion) -> AgentReply {
     let before = question.continues.as_ref().and_then(|continuation| continuation.taken);
     // A thread is counted from its beginning, which a fork shares with its parent.
-    let turn = said.taken.map(|taken| taken.spent_since(&before.unwrap_or_default()));
-    let refused = match said.refused.as_slice() {
+    let turn = output.taken.map(|taken| taken.spent_since(&before.unwrap_or_default()));
+    let refused = match output.refused.as_slice() {
         [] => String::new(),
         refused => format!("\n\n(it was not allowed to use: {})", refused.join(", ")),
     };
     AgentReply {
-        usage: turn.or(said.usage),
-        cost: said.cost,
-        id: said.id,
-        model: said.model,
-        taken: said.taken,
-        ..AgentReply::from_text(format!("{}{refused}", said.text))
+        usage: turn.or(output.usage),
+        cost: output.cost,
+        id: output.id,
+        model: output.model,
+        taken: output.taken,
+        ..AgentReply::from_text(format!("{}{refused}", output.text))
     }
 }

@@ -42,8 +42,8 @@ pub fn find_version(cli: &CliAgent, folder: &Path) -> CliVersion {
     }
 }
 
-fn judge_version(tool: CliTool, said: &str) -> CliVersion {
-    let line = said.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
+fn judge_version(tool: CliTool, output: &str) -> CliVersion {
+    let line = output.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
     let words = line.split(|c: char| c.is_whitespace() || c == 'v');
     let numbers = |word: &str| {
         let mut parts = word.split('.').map_while(|part| part.parse::<u32>().ok());

@@ -21,7 +21,7 @@ fn tokens(most: u64) -> Budget {
 /// Parts of a budget layer whose calls are in one folder.
 struct Setting {
     calls: CallStore,
-    crew: RoleAgents,
+    role_agents: RoleAgents,
     prices: ModelPrices,
     watcher: Watcher,
 }
@@ -29,7 +29,12 @@ struct Setting {
 impl Setting {
     fn new(folder: &Path) -> Self {
         let calls = CallStore::Folder(folder.to_owned());
-        Self { calls, crew: crew(), prices: ModelPrices::default(), watcher: Watcher::default() }
+        Self {
+            calls,
+            role_agents: role_agents(),
+            prices: ModelPrices::default(),
+            watcher: Watcher::default(),
+        }
     }
 
     fn layer<A: AgentLayer>(
@@ -37,9 +42,9 @@ impl Setting {
         inner: A,
         budget: Budget,
     ) -> RecordLayer<'_, BudgetLayer<'_, A>> {
-        let Self { calls, crew, prices, watcher } = self;
-        let inner = BudgetLayer::new(inner, budget, calls, (crew, prices), watcher).unwrap();
-        RecordLayer { inner, calls, crew, observer: watcher }
+        let Self { calls, role_agents, prices, watcher } = self;
+        let inner = BudgetLayer::new(inner, budget, calls, (role_agents, prices), watcher).unwrap();
+        RecordLayer { inner, calls, role_agents, observer: watcher }
     }
 
     fn spent(&self) -> u64 {
@@ -120,8 +125,8 @@ fn each_further_try_that_may_be_paid_for_is_reserved_too() {
     let lines =
         || [passing(None, TryCost::Unknown), passing(None, TryCost::Unknown), Ok(reply("a"))];
     let script = Script::of(lines());
-    let (crew, calls) = nothing_recorded();
-    let servers = || ServerBook::new(&crew, &calls);
+    let (role_agents, calls) = nothing_recorded();
+    let servers = || ServerBook::new(&role_agents, &calls);
     let retrying = RetryLayer::new(&script, &naps, PATIENCE, servers(), 7);
     setting
         .layer(retrying, tokens(3 * WORST))

@@ -20,8 +20,8 @@ impl TryMeter for Counter {
 /// Returns the answer in words, the number of requests, the pauses and the number of paid retries.
 fn retried(script: Vec<Result<AgentReply, TryError>>) -> (String, u32, Vec<Duration>, u32) {
     let (script, naps, counter) = (Script::of(script), Naps::default(), Counter::default());
-    let (crew, calls) = nothing_recorded();
-    let layer = RetryLayer::new(&script, &naps, PATIENCE, ServerBook::new(&crew, &calls), 7);
+    let (role_agents, calls) = nothing_recorded();
+    let layer = RetryLayer::new(&script, &naps, PATIENCE, ServerBook::new(&role_agents, &calls), 7);
     let said = match layer.answer_question(&question("k", "p"), &counter) {
         Ok(reply) => reply.text,
         Err(TryError::Unanswered { why, .. }) => format!("unanswered: {why}"),
@@ -79,8 +79,9 @@ fn who_has_answered_before_is_waited_for_while_it_is_gone() {
         let script = std::iter::once(Ok(reply("first"))).chain(faults.into_iter().map(gone));
         let script = Script::of(script.chain([Ok(reply("back"))]).collect::<Vec<_>>());
         let naps = Naps::default();
-        let (crew, calls) = nothing_recorded();
-        let layer = RetryLayer::new(&script, &naps, PATIENCE, ServerBook::new(&crew, &calls), 7);
+        let (role_agents, calls) = nothing_recorded();
+        let layer =
+            RetryLayer::new(&script, &naps, PATIENCE, ServerBook::new(&role_agents, &calls), 7);
         assert_eq!(
             layer.answer_question(&question("a", "p"), &DeadlineMeter::default()).unwrap().text,
             "first"
@@ -113,11 +114,12 @@ fn who_has_answered_before_is_waited_for_while_it_is_gone() {
 
 #[test]
 fn a_server_that_fails_every_question_is_waited_for_as_one_that_is_gone() {
-    let (crew, calls) = nothing_recorded();
+    let (role_agents, calls) = nothing_recorded();
     let ask = |patience: RetryPolicy, failures: usize| {
         let lines = (0..failures).map(|_| gone(ServerFault::Undecided)).chain([Ok(reply("yes"))]);
         let (script, naps) = (Script::of(lines), Naps::default());
-        let layer = RetryLayer::new(&script, &naps, patience, ServerBook::new(&crew, &calls), 7);
+        let layer =
+            RetryLayer::new(&script, &naps, patience, ServerBook::new(&role_agents, &calls), 7);
         let answer = layer.answer_question(&question("k", "p"), &DeadlineMeter::default());
         (answer.map(|reply| reply.text), (&naps).now().as_secs(), script.asked())
     };
@@ -163,9 +165,9 @@ impl AgentLayer for &FailsOne {
 
 #[test]
 fn a_question_fails_alone_where_the_server_answers_others_meanwhile() {
-    let (crew, calls) = nothing_recorded();
+    let (role_agents, calls) = nothing_recorded();
     let server = FailsOne { tries: AtomicU32::new(0), is_other_answered: AtomicBool::new(false) };
-    let (naps, servers) = (Naps::default(), ServerBook::new(&crew, &calls));
+    let (naps, servers) = (Naps::default(), ServerBook::new(&role_agents, &calls));
     let layer = RetryLayer::new(&server, &naps, RetryPolicy::UNATTENDED_RUN, servers, 7);
     let ask = |key| layer.answer_question(&question(key, "p"), &DeadlineMeter::default());
     // An answer before the first trouble says nothing about an outage that began later.
@@ -210,12 +212,13 @@ fn a_stated_wait_is_honoured_beyond_the_patience_for_an_outage() {
 
 #[test]
 fn a_stated_wait_is_a_day_at_most_whatever_the_patience_is() {
-    let (crew, calls) = nothing_recorded();
+    let (role_agents, calls) = nothing_recorded();
     let day = Duration::from_hours(24);
     let patience = RetryPolicy::UNATTENDED_RUN.with_outage(day * 30);
     for trouble in [too_many(Some(40 * 86_400)), gone_for(40 * 86_400)] {
         let (script, naps) = (Script::of([trouble, Ok(reply("yes"))]), Naps::default());
-        let layer = RetryLayer::new(&script, &naps, patience, ServerBook::new(&crew, &calls), 7);
+        let layer =
+            RetryLayer::new(&script, &naps, patience, ServerBook::new(&role_agents, &calls), 7);
         assert!(layer.answer_question(&question("k", "p"), &DeadlineMeter::default()).is_ok());
         let waited = (&naps).now();
         assert!(waited >= day && waited <= day + Duration::from_secs(1), "{waited:?}");
@@ -224,9 +227,9 @@ fn a_stated_wait_is_a_day_at_most_whatever_the_patience_is() {
 
 #[test]
 fn what_a_server_answered_one_role_counts_for_the_other_and_after_a_resume() {
-    let line = |role: AgentRole| crew().settings_for(role).cloned();
+    let line = |role: AgentRole| role_agents().settings_for(role).cloned();
     let coder = line(AgentRole::Coder).unwrap();
-    let crew = RoleAgents::new(BTreeMap::from([
+    let role_agents = RoleAgents::new(BTreeMap::from([
         (AgentRole::Coder, coder.clone()),
         (AgentRole::Coordinator, coder.clone()),
         (AgentRole::Ideas, {
@@ -241,7 +244,8 @@ fn what_a_server_answered_one_role_counts_for_the_other_and_after_a_resume() {
     // An answer to the coder makes an outage of 60 s bearable for roles of the same server.
     let ask = |lines: Vec<Result<AgentReply, TryError>>, questions: [AgentQuestion; 2]| {
         let (script, naps) = (Script::of(lines), Naps::default());
-        let layer = RetryLayer::new(&script, &naps, PATIENCE, ServerBook::new(&crew, &calls), 7);
+        let layer =
+            RetryLayer::new(&script, &naps, PATIENCE, ServerBook::new(&role_agents, &calls), 7);
         questions
             .map(|question| layer.answer_question(&question, &DeadlineMeter::default()).is_ok())
     };
@@ -260,7 +264,7 @@ fn what_a_server_answered_one_role_counts_for_the_other_and_after_a_resume() {
     let script = || outage(20).chain([Ok(reply("one")), Ok(reply("two"))]).collect::<Vec<_>>();
     let twice = || [of(AgentRole::Coordinator, "b"), of(AgentRole::Coder, "c")];
     assert!(!ask(script(), twice())[0]);
-    let settings = crew.settings_for(AgentRole::Coder).unwrap();
+    let settings = role_agents.settings_for(AgentRole::Coder).unwrap();
     let kept = calls.keep_reply(
         &of(AgentRole::Coder, "a"),
         settings,
@@ -273,11 +277,12 @@ fn what_a_server_answered_one_role_counts_for_the_other_and_after_a_resume() {
 
 #[test]
 fn an_outage_at_the_first_question_of_a_run_does_not_end_it() {
-    let (crew, calls) = nothing_recorded();
+    let (role_agents, calls) = nothing_recorded();
     let ask = |patience: RetryPolicy, failures: usize| {
         let lines = (0..failures).map(|_| gone(ServerFault::Overloaded)).chain([Ok(reply("yes"))]);
         let (script, naps) = (Script::of(lines), Naps::default());
-        let layer = RetryLayer::new(&script, &naps, patience, ServerBook::new(&crew, &calls), 7);
+        let layer =
+            RetryLayer::new(&script, &naps, patience, ServerBook::new(&role_agents, &calls), 7);
         let answer = layer.answer_question(&question("k", "p"), &DeadlineMeter::default()).is_ok();
         (answer, (&naps).now().as_secs())
     };
@@ -294,10 +299,10 @@ fn an_outage_at_the_first_question_of_a_run_does_not_end_it() {
 
 #[test]
 fn a_server_that_is_given_up_is_given_up_for_all() {
-    let (crew, calls) = nothing_recorded();
+    let (role_agents, calls) = nothing_recorded();
     let script = Script::of((0..5).map(|_| gone(ServerFault::Unreachable)).collect::<Vec<_>>());
     let naps = Naps::default();
-    let layer = RetryLayer::new(&script, &naps, PATIENCE, ServerBook::new(&crew, &calls), 7);
+    let layer = RetryLayer::new(&script, &naps, PATIENCE, ServerBook::new(&role_agents, &calls), 7);
     for (key, asked) in [("a", 4), ("b", 5)] {
         assert!(layer.answer_question(&question(key, "p"), &DeadlineMeter::default()).is_err());
         assert_eq!(script.asked(), asked);
@@ -359,10 +364,11 @@ fn an_answer_took_what_its_tries_took_and_none_has_more_than_is_left() {
     let slow = Slow { seconds: Mutex::new([3, 4, 5].into()), left: Mutex::default() };
     let naps = Naps::default();
     let folder = tempfile::tempdir().unwrap();
-    let (calls, crew, watcher) =
-        (CallStore::Folder(folder.path().join("c")), crew(), Watcher::default());
-    let layer = RetryLayer::new(&slow, &naps, PATIENCE, ServerBook::new(&crew, &calls), 7);
-    let layer = RecordLayer { inner: layer, calls: &calls, crew: &crew, observer: &watcher };
+    let (calls, role_agents, watcher) =
+        (CallStore::Folder(folder.path().join("c")), role_agents(), Watcher::default());
+    let layer = RetryLayer::new(&slow, &naps, PATIENCE, ServerBook::new(&role_agents, &calls), 7);
+    let layer =
+        RecordLayer { inner: layer, calls: &calls, role_agents: &role_agents, observer: &watcher };
     let within = DeadlineMeter { tries: Some(Duration::from_secs(10)), end: None };
     let first = layer.answer_question(&question("k", "p"), &within).unwrap();
     assert_eq!(first.millis, Some(12_000), "pauses do not count");
@@ -382,8 +388,8 @@ fn an_answer_took_what_its_tries_took_and_none_has_more_than_is_left() {
 
 #[test]
 fn a_question_that_waits_is_not_asked_after_the_end() {
-    let (crew, calls) = nothing_recorded();
-    let servers = || ServerBook::new(&crew, &calls);
+    let (role_agents, calls) = nothing_recorded();
+    let servers = || ServerBook::new(&role_agents, &calls);
     for trouble in [too_many(Some(60)), passing(Some(60), TryCost::Nothing)] {
         let (script, naps) = (Script::of(vec![trouble, Ok(reply("too late"))]), Naps::default());
         let layer = RetryLayer::new(&script, &naps, PATIENCE, servers(), 7);

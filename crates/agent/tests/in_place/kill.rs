@@ -57,11 +57,12 @@ fn a_process_that_runs_the_run() {
     let git = GitRepo::new(user, run.root(), state.run.clone()).expect("the run");
     let git = Arc::new(git);
     let named = env::var("TREEBEAM_TEST_WORD").expect("a word");
-    let crew = [
+    let role_agents = [
         (AgentRole::Ideas, script("echo 'IDEA: edit all files'", EditMode::Diff)),
         (AgentRole::Coder, script(&CODER.replace("WORD", &named), EditMode::InPlace)),
     ];
-    let settings = crew.map(|(role, line)| (role, AgentSettings { line, timeout: PATIENCE }));
+    let settings =
+        role_agents.map(|(role, line)| (role, AgentSettings { line, timeout: PATIENCE }));
     let grounds = RunWorkspace {
         repo: Arc::clone(&git),
         dir: run.clone(),
@@ -70,7 +71,7 @@ fn a_process_that_runs_the_run() {
         inputs: Vec::new(),
     };
     let plan = DoorPlan {
-        crew: RoleAgents::new(settings.into()),
+        role_agents: RoleAgents::new(settings.into()),
         prices: ModelPrices::default(),
         budget: Budget::default(),
         limits: AgentLimits::from(&RunLimits::default()),

@@ -99,13 +99,13 @@ impl Workplace {
 
     pub(crate) fn plan(&self, line: AgentKind, timeout: Duration) -> DoorPlan {
         let settings = AgentSettings { line, timeout };
-        let crew = AgentRole::ALL.map(|role| (role, settings.clone()));
+        let role_agents = AgentRole::ALL.map(|role| (role, settings.clone()));
         let run = RunDir::new(self.run.clone());
         let id = "t".parse().expect("a run id");
         let (repo, fence) = (Arc::clone(&self.git), self.store.fence());
         let inputs = self.inputs.clone();
         DoorPlan {
-            crew: RoleAgents::new(BTreeMap::from(crew)),
+            role_agents: RoleAgents::new(BTreeMap::from(role_agents)),
             prices: ModelPrices::default(),
             budget: Budget::default(),
             limits: AgentLimits::from(&RunLimits::default()),

@@ -130,9 +130,9 @@ fn plan(grounds: RunWorkspace) -> DoorPlan {
         line: AgentKind::Tuner(TunerAgent::default()),
         timeout: Duration::from_mins(1),
     };
-    let crew = [(AgentRole::Ideas, agent.clone()), (AgentRole::Coder, agent)];
+    let role_agents = [(AgentRole::Ideas, agent.clone()), (AgentRole::Coder, agent)];
     DoorPlan {
-        crew: RoleAgents::new(BTreeMap::from(crew)),
+        role_agents: RoleAgents::new(BTreeMap::from(role_agents)),
         prices: ModelPrices::default(),
         budget: Budget::default(),
         limits: AgentLimits::from(&RunLimits::default()),

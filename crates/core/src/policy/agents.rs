@@ -125,15 +125,18 @@ mod tests {
     #[test]
     fn agents_that_are_set_otherwise_are_named() {
         let said = |model: &str| BTreeMap::from([("model".to_owned(), model.to_owned())]);
-        let crew = |roles: &[(&str, &str)]| {
+        let role_agents = |roles: &[(&str, &str)]| {
             RecordedAgents(
                 roles.iter().map(|(role, model)| ((*role).to_owned(), said(model))).collect(),
             )
         };
-        let before = crew(&[("coder", "a"), ("ideas", "b")]);
+        let before = role_agents(&[("coder", "a"), ("ideas", "b")]);
         assert_eq!(before.changed_roles(&before), [""; 0]);
-        assert_eq!(before.changed_roles(&crew(&[("coder", "a"), ("ideas", "c")])), ["ideas"]);
-        assert_eq!(before.changed_roles(&crew(&[("coder", "x")])), ["coder", "ideas"]);
+        assert_eq!(
+            before.changed_roles(&role_agents(&[("coder", "a"), ("ideas", "c")])),
+            ["ideas"]
+        );
+        assert_eq!(before.changed_roles(&role_agents(&[("coder", "x")])), ["coder", "ideas"]);
         assert_eq!(before.to_string(), "coder a, ideas b");
     }
 }

@@ -202,37 +202,37 @@ impl<'a> ConversationSession<'a> {
     }
 
     /// Records a turn.
-    pub(crate) fn record_turn(&mut self, told: &TurnContext, said: &TurnExchange<'_>) {
+    pub(crate) fn record_turn(&mut self, turn_context: &TurnContext, exchange: &TurnExchange<'_>) {
         if self.brief.mode == ConversationMode::Off {
             return;
         }
         let turn_id = self.conversation.next_turn();
         let note = std::mem::take(&mut self.notes).join("; ");
         let turn = Turn {
-            asked: said.asked,
-            way: told.kind,
-            prompt: Sha256::hash_bytes(said.prompt.as_bytes()),
-            reply: said.reply.map(|reply| Sha256::hash_bytes(reply.text.as_bytes())),
-            continued: told.continues.as_ref().map(|from| from.id.clone()),
-            continuation: said.reply.and_then(AgentReply::continuation),
+            asked: exchange.asked,
+            way: turn_context.kind,
+            prompt: Sha256::hash_bytes(exchange.prompt.as_bytes()),
+            reply: exchange.reply.map(|reply| Sha256::hash_bytes(reply.text.as_bytes())),
+            continued: turn_context.continues.as_ref().map(|from| from.id.clone()),
+            continuation: exchange.reply.and_then(AgentReply::continuation),
             summary: self.fresh.take(),
             note: (!note.is_empty()).then(|| note.chars().take(MAX_NOTE_CHARS).collect()),
         };
-        let titles = said.ideas.iter().map(|text| || idea::idea_title(text));
+        let titles = exchange.ideas.iter().map(|text| || idea::idea_title(text));
         self.conversation.turns.push(PastTurn {
             turn_id,
-            in_short: render_turn_line(Some(said.asked), titles),
-            text: said.reply.map(|reply| reply.text.clone()),
+            in_short: render_turn_line(Some(exchange.asked), titles),
+            text: exchange.reply.map(|reply| reply.text.clone()),
             continuation: turn.continuation.clone(),
         });
         self.log.push(LoggedTurn {
             turn_id,
-            key: said.key.to_owned(),
+            key: exchange.key.to_owned(),
             mode: Some(turn.way),
             asked: Some(turn.asked),
-            prompt_path: path::idea_prompt_file(turn_id.node, said.key),
+            prompt_path: path::idea_prompt_file(turn_id.node, exchange.key),
             prompt_sha256: Some(turn.prompt),
-            reply_path: path::idea_reply_file(turn_id.node, said.key),
+            reply_path: path::idea_reply_file(turn_id.node, exchange.key),
             reply_sha256: turn.reply,
             continued_id: turn.continued.clone(),
             provider_id: turn.continuation.as_ref().map(|from| from.id.clone()),
@@ -326,8 +326,8 @@ fn repair_files(
     let lost = load_recent_texts(&mut conversation, &thread.replies, window, files)?;
     write_conversation(&conversation, &thread.log, files)?;
     let names: Vec<String> = damaged.iter().map(|path| format!("`{path}`")).collect();
-    let said = format!("made anew from the record: {}", names.join(", "));
-    Ok(Some(std::iter::once(said).chain(lost).collect::<Vec<_>>().join("; ")))
+    let note = format!("made anew from the record: {}", names.join(", "));
+    Ok(Some(std::iter::once(note).chain(lost).collect::<Vec<_>>().join("; ")))
 }
 
 /// Returns the files of a conversation that are missing, unreadable, or lack a recorded turn.

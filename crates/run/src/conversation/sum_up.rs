@@ -50,8 +50,8 @@ impl SummaryTask<'_> {
         for past in self.turns {
             let text = past.text.as_deref().unwrap_or_default().trim();
             let head = format!("TURN {}", past.turn_id);
-            let said = format!("{}\n{text}", past.in_short);
-            prompt.push_str(&format!("\n{}", quoted_section(&head, &said, each)));
+            let turn_text = format!("{}\n{text}", past.in_short);
+            prompt.push_str(&format!("\n{}", quoted_section(&head, &turn_text, each)));
         }
         prompt
     }

@@ -51,16 +51,17 @@ enum FileRank {
 /// Returns the files that are likely to matter, the likeliest first; of equals the smallest.
 pub(super) fn likely_files<'a>(
     files: &'a [RepoFile],
-    said: &[&str],
+    mentioned: &[&str],
     commands: &[String],
 ) -> Vec<&'a RepoFile> {
     // The texts may be long, and few of their words name a file.
     let names: BTreeSet<&str> =
         files.iter().flat_map(|file| [&*file.path, path_file_name(&file.path)]).collect();
-    let said = said.iter().flat_map(|text| path_words(text)).filter(|word| names.contains(word));
-    let said: BTreeSet<&str> = said.collect();
+    let mentioned =
+        mentioned.iter().flat_map(|text| path_words(text)).filter(|word| names.contains(word));
+    let mentioned: BTreeSet<&str> = mentioned.collect();
     let commands: BTreeSet<&str> = commands.iter().flat_map(|text| path_words(text)).collect();
-    let ranked = |file: &'a RepoFile| Some((rank_file(&file.path, &said, &commands)?, file));
+    let ranked = |file: &'a RepoFile| Some((rank_file(&file.path, &mentioned, &commands)?, file));
     let mut ranked: Vec<_> = showable_files(files).filter_map(ranked).collect();
     ranked.sort_by_key(|(rank, file)| (*rank, file.bytes, &file.path));
     ranked.into_iter().map(|(_, file)| file).collect()
@@ -115,7 +116,11 @@ pub fn is_secret(path: &str) -> bool {
     SECRET_FILE_NAMES.iter().any(is_called) || SECRET_EXTENSIONS.contains(&ending)
 }
 
-fn rank_file(path: &str, said: &BTreeSet<&str>, commands: &BTreeSet<&str>) -> Option<FileRank> {
+fn rank_file(
+    path: &str,
+    mentioned: &BTreeSet<&str>,
+    commands: &BTreeSet<&str>,
+) -> Option<FileRank> {
     let name = path_file_name(path);
     let (stem, ending) = split_extension(name);
     let ending = ending.to_ascii_lowercase();
@@ -124,9 +129,9 @@ fn rank_file(path: &str, said: &BTreeSet<&str>, commands: &BTreeSet<&str>) -> Op
     let is_left_out = name == "treebeam.toml"
         || path.split('/').any(|folder| IGNORED_FOLDERS.contains(&folder))
         || name.contains(".min.");
-    Some(if said.contains(path) {
+    Some(if mentioned.contains(path) {
         FileRank::Named
-    } else if name.contains('.') && said.contains(name) {
+    } else if name.contains('.') && mentioned.contains(name) {
         FileRank::Alluded
     } else if is_left_out {
         return None;

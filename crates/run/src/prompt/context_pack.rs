@@ -49,26 +49,27 @@ pub(crate) struct BranchChanges {
 }
 
 /// Renders the context pack of a node.
-pub(crate) fn render_context_pack(told: &IdeaContext, seen: &BranchChanges) -> String {
+pub(crate) fn render_context_pack(context: &IdeaContext, seen: &BranchChanges) -> String {
     let constraints = [
         "one self-contained change per idea, implementable as a patch".to_owned(),
         "the sweep's grid of configurations stays as it is".to_owned(),
-        format!("do not touch: {}", told.protect.join(", ")),
+        format!("do not touch: {}", context.protect.join(", ")),
     ];
-    let files = told.idea_files.iter().map(|idea| format!("{} sha256 {}", idea.path, idea.sha256));
-    let earlier = told.earlier.chunks(SHORT_LINES_PER_PART).map(|part| {
+    let files =
+        context.idea_files.iter().map(|idea| format!("{} sha256 {}", idea.path, idea.sha256));
+    let earlier = context.earlier.chunks(SHORT_LINES_PER_PART).map(|part| {
         ("OTHER IDEAS THAT WERE TRIED BEFORE THE NEXT ONES, IN SHORT", newest_lines(part))
     });
     let standing: Vec<String> =
-        told.node_eval.iter().map(|(_, line)| line).chain(&seen.moved).cloned().collect();
+        context.node_eval.iter().map(|(_, line)| line).chain(&seen.moved).cloned().collect();
     let before = [
         ("CHANGED SINCE THE ROOT", seen.since_root.clone()),
         ("CHANGED SINCE THE PARENT", seen.since_parent.clone()),
         ("WHERE THIS STANDS AGAINST THE ROOT", bullet_list(&standing)),
-        ("IDEAS THAT LED HERE, OLDEST FIRST", newest_lines(&told.chain)),
+        ("IDEAS THAT LED HERE, OLDEST FIRST", newest_lines(&context.chain)),
     ];
     let after = [
-        ("OTHER IDEAS THAT WERE TRIED ON THE WAY", newest_lines(&told.outcomes)),
+        ("OTHER IDEAS THAT WERE TRIED ON THE WAY", newest_lines(&context.outcomes)),
         ("CONSTRAINTS", bullet_list(&constraints)),
         ("IDEA FILES", bullet_list(&files.collect::<Vec<_>>())),
     ];
@@ -76,7 +77,10 @@ pub(crate) fn render_context_pack(told: &IdeaContext, seen: &BranchChanges) -> S
     let sections =
         parts.map(|(head, text)| format!("\n{}", plain_section(head, &text, MAX_PACK_PART_CHARS)));
     // The pack is long: `concat` allocates exactly its length.
-    std::iter::once(format!("NODE n{}\n", told.node)).chain(sections).collect::<Vec<_>>().concat()
+    std::iter::once(format!("NODE n{}\n", context.node))
+        .chain(sections)
+        .collect::<Vec<_>>()
+        .concat()
 }
 
 /// Returns the largest gains, then the largest losses, of a stored comparison.
@@ -122,7 +126,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    fn told(lines: &[String]) -> IdeaContext {
+    fn context(lines: &[String]) -> IdeaContext {
         let commit = || "1".repeat(40).parse().expect("a commit");
         IdeaContext {
             node: NodeId::new(3),
@@ -143,14 +147,14 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(32))]
         #[test]
         fn a_pack_is_bounded_and_the_same_each_time(line in "(a|ü|\n|`|=){0,300}", count in 0_usize..660) {
-            let told = told(&vec![line.clone(); count]);
+            let context = context(&vec![line.clone(); count]);
             let (since_root, since_parent) = (line.repeat(100), line.repeat(100));
             let seen = BranchChanges { since_root, since_parent, moved: vec![line.clone(); 2 * MAX_MOVED_METRICS] };
-            let text = render_context_pack(&told, &seen);
+            let text = render_context_pack(&context, &seen);
             // Seven parts and the short ones, each with its heading.
             let parts = 7 + count.div_ceil(SHORT_LINES_PER_PART);
             prop_assert!(text.chars().count() <= parts * (MAX_PACK_PART_CHARS + 100) + 100);
-            prop_assert_eq!(text, render_context_pack(&told, &seen));
+            prop_assert_eq!(text, render_context_pack(&context, &seen));
         }
     }
 

@@ -31,7 +31,7 @@ pub(crate) fn render_listed_files(files: &[ListedFile]) -> String {
     if files.is_empty() {
         return String::new();
     }
-    let (mut room, mut told, mut lines) = (MAX_LISTED_CHARS, String::new(), Vec::new());
+    let (mut room, mut quoted, mut lines) = (MAX_LISTED_CHARS, String::new(), Vec::new());
     for file in files {
         let length = file.text.trim_end().chars().count();
         let shown = length.min(MAX_LISTED_FILE_CHARS).min(room);
@@ -42,14 +42,14 @@ pub(crate) fn render_listed_files(files: &[ListedFile]) -> String {
             _ => format!("{} (its first {shown} characters)", file.digest_line()),
         });
         if shown > 0 {
-            told.push_str(&format!(
+            quoted.push_str(&format!(
                 "\n{}",
                 quoted_section(&format!("FILE {}", file.name), &file.text, shown)
             ));
         }
     }
     let head = "FILES THAT THE USER LISTS";
-    format!("{told}\n{}", plain_section(head, &bullet_list(&lines), usize::MAX))
+    format!("{quoted}\n{}", plain_section(head, &bullet_list(&lines), usize::MAX))
 }
 
 #[cfg(test)]

@@ -85,13 +85,13 @@ impl PromptTemplate {
     pub(super) fn fill(&self, parts: &PromptParts<'_>) -> String {
         let room = parts.values().map(|text| text.len() + 1).sum::<usize>() + TEMPLATE_LINES_BYTES;
         let mut page = PromptPage { text: String::with_capacity(room), owes_blank: false };
-        let said = |placeholder| parts.get(&placeholder).map_or("", |text| &**text);
+        let text_for = |placeholder| parts.get(&placeholder).map_or("", |text| &**text);
         for piece in &self.0 {
             match piece {
                 TemplatePiece::Blank => page.owes_blank = true,
-                TemplatePiece::Line(spans) => page.add_text(&render_spans(spans, said)),
+                TemplatePiece::Line(spans) => page.add_text(&render_spans(spans, text_for)),
                 TemplatePiece::Block(placeholder) => {
-                    let text = said(*placeholder).trim_end_matches('\n');
+                    let text = text_for(*placeholder).trim_end_matches('\n');
                     if text.is_empty() {
                         continue;
                     }
@@ -106,10 +106,13 @@ impl PromptTemplate {
     }
 }
 
-fn render_spans<'a>(spans: &'a [TemplateSpan], said: impl Fn(Placeholder) -> &'a str) -> String {
+fn render_spans<'a>(
+    spans: &'a [TemplateSpan],
+    text_for: impl Fn(Placeholder) -> &'a str,
+) -> String {
     let text = |span: &'a TemplateSpan| match span {
         TemplateSpan::Text(text) => text.as_str(),
-        TemplateSpan::Word(placeholder) => said(*placeholder),
+        TemplateSpan::Word(placeholder) => text_for(*placeholder),
     };
     spans.iter().map(text).collect()
 }

@@ -19,13 +19,13 @@ fn whole(role: AgentRole, edits: EditMode) -> String {
         let incomplete = vec!["Narrow it: it lacks `RATIONALE:`".to_owned()];
         let request = IdeaRequest { count: 3, repeated, incomplete };
         let pack = "NODE n0001\n\n=== CHANGED SINCE THE ROOT ===\n model.py | 2 +-\n";
-        let matter =
+        let input =
             IdeaPromptInput { pack, request: &request, protect: &protect, repo: &repo, memory: "" };
-        return PromptSet::built_in().render_ideas_prompt(&matter);
+        return PromptSet::built_in().render_ideas_prompt(&input);
     }
     let message = "sweep exited 1:\nNameError: window".to_owned();
     let failures = [EvalFailure { stage: EvalStage::Sweep, kind: FailureKind::Sweep, message }];
-    let matter = PromptInput {
+    let input = PromptInput {
         idea: "IDEA: Use {{plan}} of `model.py`\nREQUIRED_CHANGES:\n- model.py: a wider window\n",
         earlier: EarlierAttempts {
             failures: &failures,
@@ -41,7 +41,7 @@ fn whole(role: AgentRole, edits: EditMode) -> String {
         repo: &repo,
         edits,
     };
-    PromptSet::built_in().render_role_prompt(role, &matter)
+    PromptSet::built_in().render_role_prompt(role, &input)
 }
 
 macro_rules! snapshot {
@@ -145,14 +145,14 @@ proptest! {
         let protect = [long.clone()];
         let (stage, kind, message) = (EvalStage::Sweep, FailureKind::Sweep, long.clone());
         let failures = [EvalFailure { stage, kind, message }];
-        let matter = PromptInput {
+        let input = PromptInput {
             idea: &long, earlier: EarlierAttempts { failures: &failures, change: text }, notes: text, plan: text, so_far: text, problem: text, change: text,
             issues: text, protect: &protect, repo: "", edits: EditMode::Diff,
         };
         // Seven parts and three changes, each with fences as long as itself, and the template.
         let most = 3 * (7 * MAX_PART_CHARS + 3 * MAX_CHANGE_CHARS) + MAX_TEMPLATE_BYTES;
         for role in [AgentRole::Coordinator, AgentRole::Planner, AgentRole::Coder, AgentRole::Reviewer] {
-            prop_assert!(PromptSet::built_in().render_role_prompt(role, &matter).chars().count() <= most);
+            prop_assert!(PromptSet::built_in().render_role_prompt(role, &input).chars().count() <= most);
         }
     }
 }

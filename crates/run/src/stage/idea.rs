@@ -30,14 +30,14 @@ pub(super) fn propose_ideas(
     let (context, pack) = write_context(brief, world)?;
     let agent = MeteredAgent::new(world.agent, None).with_deadline(brief.until, world.clock);
     if let Some(given) = &brief.user_ideas {
-        let mut haul = IdeaBatch::new(given.len(), brief.scope, brief.tried.clone());
+        let mut batch = IdeaBatch::new(given.len(), brief.scope, brief.tried.clone());
         for text in given {
-            haul.add_user_idea(text.clone());
+            batch.add_user_idea(text.clone());
         }
-        return finish_proposal(brief, haul, None, RoleBills::default(), context, world);
+        return finish_proposal(brief, batch, None, RoleBills::default(), context, world);
     }
     let wanted = usize::try_from(brief.count).unwrap_or(usize::MAX);
-    let mut haul = IdeaBatch::new(wanted, brief.scope, brief.tried.clone());
+    let mut batch = IdeaBatch::new(wanted, brief.scope, brief.tried.clone());
     let repo = repository_outline(brief, &pack, world)?;
     let shown = IdeaPromptTexts { pack, repo };
     let mut talk = ConversationSession::open(
@@ -46,37 +46,37 @@ pub(super) fn propose_ideas(
         world.files,
     )?;
     let mut over = None;
-    while haul.is_open() && over.is_none() {
-        over = ask_turn(brief, &shown, &mut haul, &mut talk, &agent, world)?;
+    while batch.is_open() && over.is_none() {
+        over = ask_turn(brief, &shown, &mut batch, &mut talk, &agent, world)?;
     }
-    haul.take_incomplete();
+    batch.take_incomplete();
     match over {
-        Some(budget) if haul.texts.is_empty() => {
+        Some(budget) if batch.texts.is_empty() => {
             let (step, bills) = (PaidStep::Propose(brief.source), agent.bills());
             Ok(StepOutcome::OverBudget { step, budget, bills })
         }
         // The earlier turns are paid for; each eval checks the budget itself.
-        Some(_) | None => finish_proposal(brief, haul, Some(talk), agent.bills(), context, world),
+        Some(_) | None => finish_proposal(brief, batch, Some(talk), agent.bills(), context, world),
     }
 }
 
 fn finish_proposal(
     brief: &IdeaBrief,
-    haul: IdeaBatch,
+    batch: IdeaBatch,
     talk: Option<ConversationSession<'_>>,
     bills: RoleBills,
     context: ContextPack,
     world: RunPorts<'_>,
 ) -> Result<StepOutcome, RunHalt> {
-    let ideas = write_ideas(brief, &haul.texts, world)?;
+    let ideas = write_ideas(brief, &batch.texts, world)?;
     let conversation = talk.map(|talk| talk.write_files(&ideas, world.files)).transpose()?;
     let conversation = conversation.unwrap_or_default();
-    let (source, turns) = (brief.source, haul.turns);
+    let (source, turns) = (brief.source, batch.turns);
     if ideas.is_empty() {
-        let why = haul.shortfall_reason();
+        let why = batch.shortfall_reason();
         return Ok(StepOutcome::ProposalFailed { source, why, turns, bills, conversation });
     }
-    let repeats = haul.repeats;
+    let repeats = batch.repeats;
     Ok(StepOutcome::Proposed(IdeaProposal {
         source,
         ideas,
@@ -98,41 +98,41 @@ struct IdeaPromptTexts {
 fn ask_turn(
     brief: &IdeaBrief,
     shown: &IdeaPromptTexts,
-    haul: &mut IdeaBatch,
+    batch: &mut IdeaBatch,
     talk: &mut ConversationSession<'_>,
     agent: &MeteredAgent<'_>,
     world: RunPorts<'_>,
 ) -> Result<Option<BudgetKind>, RunHalt> {
-    let key = path::idea_question_name(brief.source, brief.expansion, haul.turns + 1);
-    let request = haul.next_request();
+    let key = path::idea_question_name(brief.source, brief.expansion, batch.turns + 1);
+    let request = batch.next_request();
     let mut asked_as = key.clone();
-    let (told, prompt, answered) = loop {
+    let (turn_context, prompt, answered) = loop {
         ask_for_summary(talk, &key, agent, world.files)?;
-        let told = talk.turn_context();
+        let turn_context = talk.turn_context();
         let ask = AgentRequest {
             key: asked_as.clone(),
-            ..turn_request(brief, shown, (&request, haul.turns), &told, world)
+            ..turn_request(brief, shown, (&request, batch.turns), &turn_context, world)
         };
         let prompt = ask.prompt.clone();
         world
             .files
             .write_file(&path::idea_prompt_file(brief.source.node_id(), &key), prompt.as_bytes())?;
         match agent.ask(ask) {
-            Err(AgentError::Forgotten(why)) if told.continues.is_some() => {
+            Err(AgentError::Forgotten(why)) if turn_context.continues.is_some() => {
                 talk.drop_provider_memory(&why);
                 // A different key, so that the answer does not replace one to the first question.
                 asked_as = format!("{key}-replay");
             }
-            answered => break (told, prompt, answered),
+            answered => break (turn_context, prompt, answered),
         }
     };
     let (asked, prompt) = (u32::try_from(request.count).unwrap_or(u32::MAX), &*prompt);
-    let said = |reply, ideas| TurnExchange { key: &key, asked, prompt, reply, ideas };
+    let exchange = |reply, ideas| TurnExchange { key: &key, asked, prompt, reply, ideas };
     let reply = match answered {
         Ok(reply) => reply,
         Err(AgentError::Unanswered(why) | AgentError::OutOfTime(why)) => {
-            haul.add_missed_turn(why);
-            talk.record_turn(&told, &said(None, &[]));
+            batch.add_missed_turn(why);
+            talk.record_turn(&turn_context, &exchange(None, &[]));
             return Ok(None);
         }
         Err(AgentError::OverBudget { budget, .. }) => return Ok(Some(budget)),
@@ -143,10 +143,10 @@ fn ask_turn(
         AgentReply { text: reply::truncate_text(&reply.text, MAX_REPLY_BYTES).to_owned(), ..reply };
     let kept = path::idea_reply_file(brief.source.node_id(), &key);
     world.files.write_file(&kept, reply.text.as_bytes())?;
-    let before = haul.texts.len();
-    haul.add_reply(&reply.text, kept.as_str());
-    let new: Vec<String> = haul.texts.iter().skip(before).map(|(_, text)| text.clone()).collect();
-    talk.record_turn(&told, &said(Some(&reply), &new));
+    let before = batch.texts.len();
+    batch.add_reply(&reply.text, kept.as_str());
+    let new: Vec<String> = batch.texts.iter().skip(before).map(|(_, text)| text.clone()).collect();
+    talk.record_turn(&turn_context, &exchange(Some(&reply), &new));
     Ok(None)
 }
 
@@ -155,7 +155,7 @@ fn turn_request(
     brief: &IdeaBrief,
     shown: &IdeaPromptTexts,
     (request, round): (&IdeaRequest, u32),
-    told: &TurnContext,
+    turn_context: &TurnContext,
     world: RunPorts<'_>,
 ) -> AgentRequest {
     let prompt = world.prompts.render_ideas_prompt(&prompt::IdeaPromptInput {
@@ -163,7 +163,7 @@ fn turn_request(
         request,
         protect: &brief.context.protect,
         repo: &shown.repo,
-        memory: &told.memory,
+        memory: &turn_context.memory,
     });
     AgentRequest {
         key: path::idea_question_name(brief.source, brief.expansion, round + 1),
@@ -172,7 +172,7 @@ fn turn_request(
         round,
         place: CodePlace::Node(brief.source.node_id()),
         node: brief.source.node_id(),
-        continues: told.continues.clone(),
+        continues: turn_context.continues.clone(),
         within: None,
         until: None,
     }
@@ -184,9 +184,9 @@ fn repository_outline(
     pack: &str,
     world: RunPorts<'_>,
 ) -> Result<String, PortError> {
-    let told = &brief.context;
-    let (root, commit) = (&told.root_commit, &told.commit);
-    let sight = OutlineInput { root, commit, texts: vec![pack], commands: &told.commands };
+    let idea_context = &brief.context;
+    let (root, commit) = (&idea_context.root_commit, &idea_context.commit);
+    let sight = OutlineInput { root, commit, texts: vec![pack], commands: &idea_context.commands };
     let context = &world.prompts.for_role(AgentRole::Ideas).context;
     render_outline(world.repo, context, world.prompts.context_max_chars, &sight)
 }
@@ -195,23 +195,24 @@ fn write_context(
     brief: &IdeaBrief,
     world: RunPorts<'_>,
 ) -> Result<(ContextPack, String), PortError> {
-    let told = &brief.context;
-    let since_root = match &told.parent_commit {
+    let idea_context = &brief.context;
+    let since_root = match &idea_context.parent_commit {
         None => String::new(),
-        Some(_) => world.repo.diff_stat(&told.root_commit, &told.commit)?,
+        Some(_) => world.repo.diff_stat(&idea_context.root_commit, &idea_context.commit)?,
     };
-    let since_parent = match &told.parent_commit {
+    let since_parent = match &idea_context.parent_commit {
         None => String::new(),
-        Some(parent) if *parent == told.root_commit => since_root.clone(),
-        Some(parent) => world.repo.diff_stat(parent, &told.commit)?,
+        Some(parent) if *parent == idea_context.root_commit => since_root.clone(),
+        Some(parent) => world.repo.diff_stat(parent, &idea_context.commit)?,
     };
     let moved = read_moved_metrics(brief, world)?;
-    let text = render_context_pack(told, &BranchChanges { since_root, since_parent, moved })
-        + &render_listed_files(&world.prompts.listed_files);
+    let text =
+        render_context_pack(idea_context, &BranchChanges { since_root, since_parent, moved })
+            + &render_listed_files(&world.prompts.listed_files);
     let path = path::prompt_context_file(brief.source, brief.expansion);
     world.files.write_file(&path, text.as_bytes())?;
     let digest = |idea: &Idea| FileDigest { path: idea.path.clone(), sha256: idea.sha256 };
-    let idea_files = told.idea_files.iter().map(digest).collect();
+    let idea_files = idea_context.idea_files.iter().map(digest).collect();
     Ok((ContextPack { path, sha256: Sha256::hash_bytes(text.as_bytes()), idea_files }, text))
 }
 

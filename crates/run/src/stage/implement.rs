@@ -38,13 +38,13 @@ pub(super) fn implement_idea(
         return Ok(candidate);
     }
     world.repo.checkout_worktree(CodePlace::Candidate(eval), &brief.about.parent_commit)?;
-    let mut desk = ImplementSession::new(brief, world, idea)?;
-    let done = desk.make_change();
-    let bills = desk.agent.bills();
+    let mut session = ImplementSession::new(brief, world, idea)?;
+    let done = session.make_change();
+    let bills = session.agent.bills();
     let page = || {
         EvalSummary::from_draft(
             &brief.about,
-            &desk.draft,
+            &session.draft,
             &[&brief.before, &bills].into_iter().collect(),
         )
     };
@@ -261,9 +261,9 @@ impl<'a> ImplementSession<'a> {
     }
 
     /// Renders the prompt of a role, with an outline of the repository.
-    fn render_prompt(&self, role: AgentRole, matter: PromptInput<'_>) -> Result<String, PortError> {
+    fn render_prompt(&self, role: AgentRole, input: PromptInput<'_>) -> Result<String, PortError> {
         let prompts = self.world.prompts;
-        let said = [Some(matter.idea), matter.plan, matter.notes, matter.change];
+        let said = [Some(input.idea), input.plan, input.notes, input.change];
         let sight = OutlineInput {
             root: &self.brief.root_commit,
             commit: &self.brief.about.parent_commit,
@@ -273,7 +273,7 @@ impl<'a> ImplementSession<'a> {
         let context = &prompts.for_role(role).context;
         let repo = render_outline(self.world.repo, context, prompts.context_max_chars, &sight)?;
         let edits = self.world.agent.edit_mode(role);
-        Ok(prompts.render_role_prompt(role, &PromptInput { repo: &repo, edits, ..matter }))
+        Ok(prompts.render_role_prompt(role, &PromptInput { repo: &repo, edits, ..input }))
     }
 
     /// Runs rounds of coder and reviewer until the change is accepted.
@@ -396,8 +396,8 @@ impl<'a> ImplementSession<'a> {
             return Ok(None);
         }
         let diff = self.world.repo.staged_diff(self.place, MAX_SHOWN_DIFF_BYTES)?;
-        let matter = PromptInput { change: Some(&diff), issues, ..self.prompt_input() };
-        let ask = self.render_prompt(AgentRole::Reviewer, matter)?;
+        let input = PromptInput { change: Some(&diff), issues, ..self.prompt_input() };
+        let ask = self.render_prompt(AgentRole::Reviewer, input)?;
         self.write_attempt_file(&format!("reviewer_prompt_round_{round}.txt"), &ask)?;
         let reply = self.ask_role(AgentRole::Reviewer, round, &format!("-r{round}"), ask)?;
         self.write_attempt_file(&format!("review_round_{round}.md"), &reply.text)?;

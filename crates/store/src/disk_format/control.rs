@@ -36,7 +36,7 @@ impl ControlBlock {
             expansions: facts
                 .control
                 .iter()
-                .map(|told| ExpansionLine::from_expansion(facts, told))
+                .map(|expansion| ExpansionLine::from_expansion(facts, expansion))
                 .collect(),
         })
     }

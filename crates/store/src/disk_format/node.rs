@@ -116,7 +116,8 @@ impl NodeLine {
         };
         let experiment_dir = from.map(path::experiment_folder);
         let (place, spent) = (CodePlace::Node(node.id), node.total_spend());
-        let context = node.expansions.iter().rev().find_map(|told| expansion_context(facts, told));
+        let context =
+            node.expansions.iter().rev().find_map(|expansion| expansion_context(facts, expansion));
         let prompt_context_path = context.as_ref().map(|pack| pack.path.clone());
         let prompt_context_sha256 = context.as_ref().map(|pack| pack.sha256);
         Self {
@@ -157,7 +158,7 @@ impl NodeLine {
             expansions: node
                 .expansions
                 .iter()
-                .map(|told| ExpansionLine::from_expansion(facts, told))
+                .map(|expansion| ExpansionLine::from_expansion(facts, expansion))
                 .collect(),
         }
     }

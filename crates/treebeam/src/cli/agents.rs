@@ -1,7 +1,7 @@
 //! Defines the flags of `treebeam agents`, and those about spending and conversations.
 
 use super::ConfigFlag;
-use crate::config::bounded_values::{AtOnce, LimitSetting, MemoryChars, Turns};
+use crate::config::bounded_values::{AtOnce, LimitSetting, MemoryChars, TurnCount};
 use crate::config::spending::{DollarLimit, RateLimitSetting, TokenCount};
 use crate::config::summary_agent::SummaryAgentSetting;
 use clap::{Args, Subcommand, ValueEnum};
@@ -80,7 +80,7 @@ pub(crate) struct ConversationFlags {
     pub(crate) idea_conversation_mode: Option<ConversationModeFlag>,
     /// The most turns that they are told again word by word [default: 12]
     #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
-    pub(crate) idea_history_window_turns: Option<Turns>,
+    pub(crate) idea_history_window_turns: Option<TurnCount>,
     /// The most characters of all that they are told again [default: 20000]
     #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
     pub(crate) idea_history_max_chars: Option<MemoryChars>,

@@ -2,7 +2,7 @@
 
 use super::{ConfigFlag, SpendingFlags};
 use crate::config::bounded_values::{
-    AtOnce, Configurations, LimitSetting, Seconds, WholeNumber, Width,
+    AtOnce, ConfigurationCount, LimitSetting, TimeoutSeconds, TreeWidth, WholeNumber,
 };
 use clap::Args;
 use serde::Serialize;
@@ -37,10 +37,10 @@ pub(crate) struct EvalArgs {
     pub(crate) keep_worktrees: bool,
     /// Only the first N ideas
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub(crate) iterations: Option<Width>,
+    pub(crate) iterations: Option<TreeWidth>,
     /// Only configurations with an id below N count, or `none` for all [default: all]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub(crate) sweep_config_limit: Option<LimitSetting<Configurations>>,
+    pub(crate) sweep_config_limit: Option<LimitSetting<ConfigurationCount>>,
     #[command(flatten)]
     pub(crate) new: EvalSettingsFlags,
 }
@@ -76,7 +76,7 @@ pub(crate) struct BaselineArgs {
     pub(crate) output: Option<PathBuf>,
     /// Only configurations with an id below N count, or `none` for all [default: all]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub(crate) sweep_config_limit: Option<LimitSetting<Configurations>>,
+    pub(crate) sweep_config_limit: Option<LimitSetting<ConfigurationCount>>,
     #[command(flatten)]
     pub(crate) new: EvalSettingsFlags,
 }
@@ -90,7 +90,7 @@ impl BaselineArgs {
 
 fn settings_from_flags(
     new: &EvalSettingsFlags,
-    limit: Option<LimitSetting<Configurations>>,
+    limit: Option<LimitSetting<ConfigurationCount>>,
 ) -> Result<Vec<Value>, Error> {
     Ok(vec![serde_json::to_value(new)?, json!({ "sweep_config_limit": limit })])
 }
@@ -103,7 +103,7 @@ pub(crate) struct EvalSettingsFlags {
     pub(crate) eval_retries: Option<WholeNumber>,
     /// How long one attempt of an eval may take, or `none` [default: no limit]
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
-    pub(crate) eval_timeout_seconds: Option<LimitSetting<Seconds>>,
+    pub(crate) eval_timeout_seconds: Option<LimitSetting<TimeoutSeconds>>,
     /// How many evals are under way at once [default: 1]
     #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
     pub(crate) max_parallel_evals: Option<AtOnce>,

@@ -2,7 +2,7 @@
 
 use super::agents::ConversationModeFlag;
 use super::{ConfigFlag, SpendingFlags};
-use crate::config::bounded_values::Width;
+use crate::config::bounded_values::TreeWidth;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ Example: treebeam ideas --count 5 --ideas-dir ideas";
 pub(crate) struct IdeasArgs {
     /// How many ideas there are to be in the folder [default: `ideas_per_node` of the configuration]
     #[arg(long, value_name = "K", allow_negative_numbers = true)]
-    pub(crate) count: Option<Width>,
+    pub(crate) count: Option<TreeWidth>,
     /// The folder of ideas; it is made if need be
     #[arg(long, value_name = "DIR")]
     pub(crate) ideas_dir: PathBuf,

@@ -2,7 +2,8 @@
 
 use super::{ConfigFlag, ContextStrategyFlag, ConversationFlags, SpendingFlags};
 use crate::config::bounded_values::{
-    AtOnce, Configurations, LimitSetting, Seconds, SilenceSeconds, WholeNumber, Width,
+    AtOnce, ConfigurationCount, LimitSetting, SilenceSeconds, TimeoutSeconds, TreeWidth,
+    WholeNumber,
 };
 use crate::config::control::ControlSetting;
 use crate::config::deadline::DeadlineSetting;
@@ -68,13 +69,13 @@ pub(crate) struct ResumeArgs {
 pub(crate) struct FixedSettingsFlags {
     /// K: how many ideas are tried on each node [default: 7]
     #[arg(long, value_name = "K", allow_negative_numbers = true)]
-    pub(crate) ideas_per_node: Option<Width>,
+    pub(crate) ideas_per_node: Option<TreeWidth>,
     /// B: how many candidates of a depth are promoted [default: 1]
     #[arg(long, value_name = "B", allow_negative_numbers = true)]
-    pub(crate) beam_width: Option<Width>,
+    pub(crate) beam_width: Option<TreeWidth>,
     /// N: how many configurations of the sweep count, or `none` for all [default: all]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub(crate) sweep_config_limit: Option<LimitSetting<Configurations>>,
+    pub(crate) sweep_config_limit: Option<LimitSetting<ConfigurationCount>>,
     /// Among which ideas a repeated one is looked for [default: `node_plus_ancestors`]
     #[arg(long, value_name = "SCOPE")]
     pub(crate) dedupe_scope: Option<DedupeScopeFlag>,
@@ -146,7 +147,7 @@ pub(crate) struct RunLimitsFlags {
     pub(crate) eval_retries: Option<WholeNumber>,
     /// How long one attempt of an eval may take, answers, setup, tests and sweep together, or `none` [default: no limit]
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
-    pub(crate) eval_timeout_seconds: Option<LimitSetting<Seconds>>,
+    pub(crate) eval_timeout_seconds: Option<LimitSetting<TimeoutSeconds>>,
     /// How many evals are under way at once [default: 1]
     #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
     pub(crate) max_parallel_evals: Option<AtOnce>,

@@ -56,7 +56,7 @@ fn load_agent_config(
 fn build_question_plan(
     here: &Path,
     config: &Config,
-    seats: &[RoleAgent<'_>],
+    role_agents: &[RoleAgent<'_>],
 ) -> Result<DoorPlan, CommandFailure> {
     let here = here.canonicalize()?;
     let home = find_toplevel(&here).unwrap_or(&here);
@@ -64,7 +64,7 @@ fn build_question_plan(
     let calls = runs.parent().unwrap_or(home).join("calls");
     let run_limits = config.run_limits(&RunLimits::default());
     Ok(DoorPlan {
-        crew: role_agents::installed_role_agents(seats)?,
+        role_agents: role_agents::installed_role_agents(role_agents)?,
         prices: config.model_prices(),
         budget: Budget::from(&run_limits),
         limits: AgentLimits::from(&run_limits),
@@ -86,22 +86,23 @@ fn list_agents(
     output: OutputFormat,
 ) -> Result<CommandExit, CommandFailure> {
     let (config, dotenv) = load_agent_config(here, file, None)?;
-    let (seats, prices) = (role_agents::list_role_agents(&config, &dotenv), config.model_prices());
+    let (role_agents, prices) =
+        (role_agents::list_role_agents(&config, &dotenv), config.model_prices());
     let (settings, limits) = (
         config.fixed_settings(FixedSettings::default())?,
         config.run_limits(&RunLimits::default()),
     );
-    let estimate = preflight::estimate_cost(&config, &settings, &limits, &seats);
+    let estimate = preflight::estimate_cost(&config, &settings, &limits, &role_agents);
     match output {
         OutputFormat::Json => terminal::print_json(&json!({
             "schema": "treebeam.agents/1",
             "prices_of": PRICES_DATE,
-            "agents": seats.iter().map(|seat| render_agent_json(seat, &prices)).collect::<Vec<_>>(),
+            "agents": role_agents.iter().map(|role_agent| render_agent_json(role_agent, &prices)).collect::<Vec<_>>(),
             "estimate": estimate.render_json(),
         }))?,
-        OutputFormat::Text => terminal::print_text(&render_agents_table(&seats, &prices))?,
+        OutputFormat::Text => terminal::print_text(&render_agents_table(&role_agents, &prices))?,
     }
-    if seats.is_empty() {
+    if role_agents.is_empty() {
         terminal::print_hint(
             "no agent is set: set `agents.coder` and the others in `treebeam.toml`",
         );
@@ -111,8 +112,8 @@ fn list_agents(
     Ok(CommandExit::Done)
 }
 
-fn render_agent_json(seat: &RoleAgent<'_>, prices: &ModelPrices) -> Value {
-    let key = match &seat.key {
+fn render_agent_json(role_agent: &RoleAgent<'_>, prices: &ModelPrices) -> Value {
+    let key = match &role_agent.key {
         KeyPlace::None => Value::Null,
         KeyPlace::Found { key, file } => {
             json!({ "variable": key.variable, "found": true, "file": file })
@@ -121,7 +122,7 @@ fn render_agent_json(seat: &RoleAgent<'_>, prices: &ModelPrices) -> Value {
             json!({ "variable": variable, "found": false, "file": null })
         }
     };
-    let (model, command, base_url) = match &seat.agent.line {
+    let (model, command, base_url) = match &role_agent.agent.line {
         AgentConfigKind::Model(model) => {
             let home = model.base_url.as_deref().unwrap_or(model.wire.default_base_url());
             (Some(&model.name), None, Some(home))
@@ -137,23 +138,23 @@ fn render_agent_json(seat: &RoleAgent<'_>, prices: &ModelPrices) -> Value {
         json!({ "input": price.input, "output": price.output, "cached": price.cached, "built_in": built_in })
     });
     json!({
-        "role": seat.role,
-        "provider": seat.provider_name(),
+        "role": role_agent.role,
+        "provider": role_agent.provider_name(),
         "model": model,
         "command": command,
         "base_url": base_url,
-        "edits": seat.agent.edits,
+        "edits": role_agent.agent.edits,
         "key": key,
         "price": price,
     })
 }
 
-fn render_agents_table(seats: &[RoleAgent<'_>], prices: &ModelPrices) -> String {
+fn render_agents_table(role_agents: &[RoleAgent<'_>], prices: &ModelPrices) -> String {
     let head = ["role", "provider", "model", "key", "dollars per million tokens"];
     let mut rows = vec![head.map(str::to_owned)];
-    for seat in seats {
-        let role = seat.role.to_string();
-        let price = match &seat.agent.line {
+    for role_agent in role_agents {
+        let role = role_agent.role.to_string();
+        let price = match &role_agent.agent.line {
             AgentConfigKind::Command(_) => "unknown: not counted".to_owned(),
             AgentConfigKind::Tuner => "nothing: it is built in".to_owned(),
             AgentConfigKind::Model(model) => describe_price(prices, &model.name),
@@ -163,9 +164,9 @@ fn render_agents_table(seats: &[RoleAgent<'_>], prices: &ModelPrices) -> String 
         };
         rows.push([
             role,
-            seat.provider_name().to_owned(),
-            seat.model_name(),
-            seat.key.describe_place(),
+            role_agent.provider_name().to_owned(),
+            role_agent.model_name(),
+            role_agent.key.describe_place(),
             price,
         ]);
     }

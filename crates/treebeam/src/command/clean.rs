@@ -65,8 +65,8 @@ pub(super) fn run_clean(
 }
 
 /// Refuses a plan that changed while the user was asked: only announced items are removed.
-fn must_be_unchanged(said: &CleanPlan, now: CleanPlan) -> Result<CleanPlan, CommandFailure> {
-    if said
+fn must_be_unchanged(announced: &CleanPlan, now: CleanPlan) -> Result<CleanPlan, CommandFailure> {
+    if announced
         .items()
         .map(CleanItem::name_and_outcome)
         .eq(now.items().map(CleanItem::name_and_outcome))

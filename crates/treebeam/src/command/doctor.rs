@@ -228,27 +228,28 @@ fn check_primary(config: &Config) -> Option<DoctorCheck> {
 
 /// Checks the agents as far as that is free of cost.
 fn check_agents(here: &Path, config: &Config, dotenv: &Dotenv) -> Vec<DoctorCheck> {
-    let seats = role_agents::list_role_agents(config, dotenv);
+    let role_agents = role_agents::list_role_agents(config, dotenv);
     let mut checks: Vec<DoctorCheck> = Vec::new();
     let mut looked_at = BTreeSet::new();
-    for seat in &seats {
-        match seat.agent_settings() {
+    for role_agent in &role_agents {
+        match role_agent.agent_settings() {
             Err(failure) => checks.push(DoctorCheck::problem("agents", &failure)),
             Ok(settings @ AgentSettings { line: AgentKind::Cli(_), .. }) => {
                 checks.extend(check_agent_program(here, &settings, &mut looked_at));
             }
             Ok(_) => {
-                let missing = seat.must_be_installed().err();
+                let missing = role_agent.must_be_installed().err();
                 checks.extend(missing.map(|failure| DoctorCheck::problem("agents", &failure)));
             }
         }
     }
     checks.dedup_by(|one, other| one.says == other.says);
     if config.run_limits(&RunLimits::default()).max_cost_usd.is_some() {
-        checks.extend(check_agent_prices(config, &seats));
+        checks.extend(check_agent_prices(config, &role_agents));
     }
     if checks.is_empty() {
-        let roles: Vec<&str> = seats.iter().map(|seat| seat.role.name()).collect();
+        let roles: Vec<&str> =
+            role_agents.iter().map(|role_agent| role_agent.role.name()).collect();
         checks.push(if roles.is_empty() {
             DoctorCheck::warning(
                 "agents",
@@ -259,12 +260,15 @@ fn check_agents(here: &Path, config: &Config, dotenv: &Dotenv) -> Vec<DoctorChec
             DoctorCheck::ok("agents", roles.join(", "))
         });
     }
-    if !seats.is_empty() {
+    if !role_agents.is_empty() {
         let limits = config.run_limits(&RunLimits::default());
         checks.push(match config.fixed_settings(FixedSettings::default()) {
-            Ok(fixed_settings) => {
-                check_cost(&preflight::estimate_cost(config, &fixed_settings, &limits, &seats))
-            }
+            Ok(fixed_settings) => check_cost(&preflight::estimate_cost(
+                config,
+                &fixed_settings,
+                &limits,
+                &role_agents,
+            )),
             Err(wrong) => DoctorCheck::problem("cost", &wrong.into()),
         });
     }
@@ -272,28 +276,29 @@ fn check_agents(here: &Path, config: &Config, dotenv: &Dotenv) -> Vec<DoctorChec
 }
 
 /// Warns about agents of unknown price if a budget of money is set.
-fn check_agent_prices(config: &Config, seats: &[RoleAgent<'_>]) -> Option<DoctorCheck> {
+fn check_agent_prices(config: &Config, role_agents: &[RoleAgent<'_>]) -> Option<DoctorCheck> {
     let prices = config.model_prices();
     // The price of a program cannot be known: the estimate names its bound.
-    let has_price = |seat: &&RoleAgent<'_>| match seat.agent.line {
+    let has_price = |role_agent: &&RoleAgent<'_>| match role_agent.agent.line {
         config::agents::AgentConfigKind::Tuner | config::agents::AgentConfigKind::Command(_) => {
             false
         }
         config::agents::AgentConfigKind::Model(_) | config::agents::AgentConfigKind::Cli(_) => true,
     };
-    let mut seats = seats.iter().filter(has_price);
-    let seat = seats.find(|seat| prices.find_price(&seat.model_name()).is_none())?;
-    let chooses = matches!(&seat.agent.line, config::agents::AgentConfigKind::Cli(cli) if cli.model.is_none());
+    let mut role_agents = role_agents.iter().filter(has_price);
+    let role_agent =
+        role_agents.find(|role_agent| prices.find_price(&role_agent.model_name()).is_none())?;
+    let chooses = matches!(&role_agent.agent.line, config::agents::AgentConfigKind::Cli(cli) if cli.model.is_none());
     if chooses {
         let says = format!(
             "`{}` chooses its model itself: `max_cost_usd` counts only what it says that a call has cost",
-            seat.provider_name()
+            role_agent.provider_name()
         );
         return Some(DoctorCheck::warning("agents", says, "set `model`, or `max_tokens_total`"));
     }
     let says = format!(
         "the price of `{}` is not known: `max_cost_usd` does not count it",
-        seat.model_name()
+        role_agent.model_name()
     );
     Some(DoctorCheck::warning("agents", says, "add it to `prices`, or set `max_tokens_total`"))
 }

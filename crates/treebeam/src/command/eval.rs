@@ -46,9 +46,9 @@ pub(super) fn run_eval(
     run_start::must_have_time_left(&limits)?;
     run_start::must_have_sweep_command(&settings.measure)?;
     run_start::must_have_readable_baseline(&home.repo.toplevel, &settings)?;
-    let seats = run_start::role_agents(&home, &config, &EVAL_ROLES)?;
-    run_start::must_have_agents(&seats, &[AgentRole::Coder])?;
-    run_start::must_have_agent_programs(&home, &seats)?;
+    let role_agents = run_start::role_agents(&home, &config, &EVAL_ROLES)?;
+    run_start::must_have_agents(&role_agents, &[AgentRole::Coder])?;
+    run_start::must_have_agent_programs(&home, &role_agents)?;
     let given = [Some(&named), args.baseline.as_ref(), args.root_baseline.as_ref()];
     let given: Vec<PathBuf> = given.into_iter().flatten().map(|path| here.join(path)).collect();
     let basis = EvalBasis::from_args(args, &config);
@@ -60,7 +60,7 @@ pub(super) fn run_eval(
         &config,
         &asked,
         &once,
-        &seats,
+        &role_agents,
         CostConsent::from_yes_flag(args.new.yes),
     )?;
     let id = run_start::choose_run_id(&home, args.new.run_id.as_deref())?;

@@ -194,16 +194,16 @@ impl IdeasDirRequest<'_> {
         consent: CostConsent,
     ) -> Result<StandaloneIdeas, IdeasDirHalt> {
         let Self { home, config, settings, missing, dir } = self;
-        let seats = run_start::role_agents(home, config, &[AgentRole::Ideas])?;
-        run_start::must_have_agents(&seats, &[AgentRole::Ideas])?;
-        preflight::must_keep_conversations(memory.before.mode, &seats)?;
+        let role_agents = run_start::role_agents(home, config, &[AgentRole::Ideas])?;
+        run_start::must_have_agents(&role_agents, &[AgentRole::Ideas])?;
+        preflight::must_keep_conversations(memory.before.mode, &role_agents)?;
         let asked =
             FixedSettings { ideas_per_node: *missing, control: None, ..(*settings).clone() };
         let once = RunLimits { max_depth: 1, ..config.run_limits(&RunLimits::default()) };
-        run_start::must_be_affordable(config, &asked, &once, &seats, consent)?;
-        let told = config.load_prompts(&home.repo.toplevel)?;
-        let workplace = AgentWorkplace::create(home, dir, &seats)?;
-        let plan = self.build_agent_plan(&seats, &workplace)?;
+        run_start::must_be_affordable(config, &asked, &once, &role_agents, consent)?;
+        let loaded_prompts = config.load_prompts(&home.repo.toplevel)?;
+        let workplace = AgentWorkplace::create(home, dir, &role_agents)?;
+        let plan = self.build_agent_plan(&role_agents, &workplace)?;
         let onlooker = RunObserver::new(None);
         let agent =
             ObservedAgent { agent: AgentDoor::open(&plan, &onlooker)?, lines: LineReporting::None };
@@ -218,7 +218,7 @@ impl IdeasDirRequest<'_> {
             edition: dir.read_edition(),
             history: &memory.before,
         };
-        let (repo, prompts) = (&workplace.repo, &told.prompts);
+        let (repo, prompts) = (&workplace.repo, &loaded_prompts.prompts);
         let brought = standalone_ideas::propose_standalone(
             &wanted,
             StandalonePorts { repo, agent: &agent, interrupt: &CtrlC, prompts },
@@ -230,13 +230,13 @@ impl IdeasDirRequest<'_> {
     /// Builds the plan of the agent door: agents and limits, as for any question outside of a run.
     fn build_agent_plan(
         &self,
-        seats: &[RoleAgent<'_>],
+        role_agents: &[RoleAgent<'_>],
         workplace: &AgentWorkplace,
     ) -> Result<DoorPlan, CommandFailure> {
         let top = &self.home.repo.toplevel;
         let run_limits = self.config.run_limits(&RunLimits::default());
         Ok(DoorPlan {
-            crew: role_agents::installed_role_agents(seats)?,
+            role_agents: role_agents::installed_role_agents(role_agents)?,
             prices: self.config.model_prices(),
             budget: Budget::from(&run_limits),
             limits: AgentLimits::from(&run_limits),

@@ -77,10 +77,10 @@ fn write_reports_with_findings(
     write("TREE_SUMMARY.md", &mut once_with(|| treebeam_view::render_tree_summary(facts)))?;
     write("TREE_GRAPH.md", &mut once_with(|| treebeam_view::render_graph(facts)))?;
     write("results.tsv", &mut once_with(|| treebeam_view::render_results_tsv(facts)))?;
-    let mut shelf = RunTexts::new(&files, facts);
+    let mut texts = RunTexts::new(&files, facts);
     write(
         REPORT_PAGE_FILE,
-        &mut render_report(facts, extra, &mut |eval| shelf.eval_material(eval)),
+        &mut render_report(facts, extra, &mut |eval| texts.eval_material(eval)),
     )?;
     files.sync_files()?;
     Ok(written)

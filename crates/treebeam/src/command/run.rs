@@ -102,17 +102,17 @@ fn start_run(
         WorldKind::Real => {
             run_start::must_have_sweep_command(&settings.measure)?;
             run_start::must_have_readable_baseline(&home.repo.toplevel, &settings)?;
-            let seats = run_start::role_agents(home, config, &AgentRole::ALL)?;
-            run_start::must_have_agents(&seats, &REQUIRED_ROLES)?;
-            run_start::must_have_agent_programs(home, &seats)?;
-            preflight::must_keep_conversations(limits.idea_conversation_mode, &seats)?;
-            preflight::must_have_summary_agent(limits.summary_agent, &seats)?;
+            let role_agents = run_start::role_agents(home, config, &AgentRole::ALL)?;
+            run_start::must_have_agents(&role_agents, &REQUIRED_ROLES)?;
+            run_start::must_have_agent_programs(home, &role_agents)?;
+            preflight::must_keep_conversations(limits.idea_conversation_mode, &role_agents)?;
+            preflight::must_have_summary_agent(limits.summary_agent, &role_agents)?;
             run_start::must_have_clean_checkout(home, config, &[])?;
             run_start::must_be_affordable(
                 config,
                 &settings,
                 &limits,
-                &seats,
+                &role_agents,
                 CostConsent::from_yes_flag(args.yes),
             )?;
         }

@@ -117,16 +117,16 @@ pub(super) fn role_agents<'a>(
     roles: &[AgentRole],
 ) -> Result<Vec<RoleAgent<'a>>, CommandFailure> {
     let dotenv = Dotenv::load(&home.repo.toplevel, config)?;
-    let seats = role_agents::list_role_agents(config, &dotenv).into_iter();
-    Ok(seats.filter(|seat| roles.contains(&seat.role)).collect())
+    let role_agents = role_agents::list_role_agents(config, &dotenv).into_iter();
+    Ok(role_agents.filter(|role_agent| roles.contains(&role_agent.role)).collect())
 }
 
 /// Refuses to start without these agents and their keys.
 pub(super) fn must_have_agents(
-    seats: &[RoleAgent<'_>],
+    role_agents: &[RoleAgent<'_>],
     needed: &[AgentRole],
 ) -> Result<(), CommandFailure> {
-    let agents = preflight::required_agents(seats, needed)?;
+    let agents = preflight::required_agents(role_agents, needed)?;
     terminal::print_note(&format!("agents: {}", agents.describe_agents()));
     Ok(())
 }
@@ -135,18 +135,19 @@ pub(super) fn must_have_agents(
 /// and git does not track it.
 pub(super) fn must_have_agent_programs(
     home: &RepoHome,
-    seats: &[RoleAgent<'_>],
+    role_agents: &[RoleAgent<'_>],
 ) -> Result<(), CommandFailure> {
     let top = &home.repo.toplevel;
-    for seat in seats {
-        let Some(program) = seat.program_name().filter(|program| program::is_program_path(program))
+    for role_agent in role_agents {
+        let Some(program) =
+            role_agent.program_name().filter(|program| program::is_program_path(program))
         else {
             continue;
         };
         let path = program.strip_prefix("./").unwrap_or(program);
         let is_there = top.join(path).is_file();
         if !is_there && !home.repo.tracked_paths()?.iter().any(|tracked| tracked == path) {
-            let what = format!("`agents.{}`: there is no program `{program}`", seat.role);
+            let what = format!("`agents.{}`: there is no program `{program}`", role_agent.role);
             let hint =
                 "commit it, or name its absolute path: a relative one begins at the worktree";
             return Err(CommandFailure::environment(what).with_hint(hint));
@@ -160,10 +161,10 @@ pub(super) fn must_be_affordable(
     config: &Config,
     settings: &FixedSettings,
     limits: &RunLimits,
-    seats: &[RoleAgent<'_>],
+    role_agents: &[RoleAgent<'_>],
     consent: CostConsent,
 ) -> Result<(), CommandFailure> {
-    let estimate = preflight::estimate_cost(config, settings, limits, seats);
+    let estimate = preflight::estimate_cost(config, settings, limits, role_agents);
     preflight::confirm_cost(&estimate, config.confirm_above(), consent)
 }
 

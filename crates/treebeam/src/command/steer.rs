@@ -30,17 +30,17 @@ pub(super) fn run_steer(
     wish: UserRequest,
     output: OutputFormat,
 ) -> Result<CommandExit, CommandFailure> {
-    let told = steer_run(&find_steered_run(here, name)?, wish)?;
+    let receipt = steer_run(&find_steered_run(here, name)?, wish)?;
     let command = if wish == UserRequest::StopAfterDepth { UserRequest::Stop } else { wish };
     match output {
         OutputFormat::Json => terminal::print_json(&json!({
             "schema": format!("treebeam.{command}/1"),
-            "run_id": told.run,
-            "message": told.message,
-            "outcome": told.outcome,
-            "running": told.owner.to_string(),
+            "run_id": receipt.run,
+            "message": receipt.message,
+            "outcome": receipt.outcome,
+            "running": receipt.owner.to_string(),
         }))?,
-        OutputFormat::Text => terminal::print_line(&told.text),
+        OutputFormat::Text => terminal::print_line(&receipt.text),
     }
     Ok(CommandExit::Done)
 }

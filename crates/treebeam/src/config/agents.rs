@@ -195,28 +195,28 @@ impl AgentProvider {
 
 impl TryFrom<RawAgentConfig> for AgentConfig {
     type Error = String;
-    fn try_from(said: RawAgentConfig) -> Result<Self, String> {
-        if !said.api_key_env.as_deref().is_none_or(is_variable_name) {
+    fn try_from(raw: RawAgentConfig) -> Result<Self, String> {
+        if !raw.api_key_env.as_deref().is_none_or(is_variable_name) {
             // The value may be the key itself: the message must not repeat it.
             return Err(
                 "`api_key_env` is the name of a variable; the key itself belongs in `.env`"
                     .to_owned(),
             );
         }
-        let (api_key_env, edits) = (said.api_key_env.clone(), said.edits);
-        let timeout_sec = said.timeout_sec.map(|seconds| seconds.0.get());
-        let (line, usual) = match said.provider.provider_kind() {
+        let (api_key_env, edits) = (raw.api_key_env.clone(), raw.edits);
+        let timeout_sec = raw.timeout_sec.map(|seconds| seconds.0.get());
+        let (line, usual) = match raw.provider.provider_kind() {
             ProviderKind::Wire(wire) => {
-                (AgentConfigKind::Model(build_model_agent(said, wire)?), EditMode::Diff)
+                (AgentConfigKind::Model(build_model_agent(raw, wire)?), EditMode::Diff)
             }
             ProviderKind::Command => {
-                (AgentConfigKind::Command(build_command_agent(said)?), EditMode::Diff)
+                (AgentConfigKind::Command(build_command_agent(raw)?), EditMode::Diff)
             }
             ProviderKind::Tool(tool) => {
-                (AgentConfigKind::Cli(build_cli_agent(said, tool)?), EditMode::InPlace)
+                (AgentConfigKind::Cli(build_cli_agent(raw, tool)?), EditMode::InPlace)
             }
             ProviderKind::Tuner => {
-                (check_tuner_keys(&said).map(|()| AgentConfigKind::Tuner)?, EditMode::Diff)
+                (check_tuner_keys(&raw).map(|()| AgentConfigKind::Tuner)?, EditMode::Diff)
             }
         };
         Ok(Self { line, api_key_env, timeout_sec, edits: edits.unwrap_or(usual) })
@@ -225,72 +225,72 @@ impl TryFrom<RawAgentConfig> for AgentConfig {
 
 impl TryFrom<RawAgentConfig> for AdviserConfig {
     type Error = String;
-    fn try_from(said: RawAgentConfig) -> Result<Self, String> {
-        if said.provider == AgentProvider::Tuner {
+    fn try_from(raw: RawAgentConfig) -> Result<Self, String> {
+        if raw.provider == AgentProvider::Tuner {
             return Err("the `tuner` can be `ideas` and `coder` only".to_owned());
         }
-        AgentConfig::try_from(said).map(Self)
+        AgentConfig::try_from(raw).map(Self)
     }
 }
 
 /// Refuses keys that only coding agents have.
-fn refuse_cli_keys(said: &RawAgentConfig, provider: &str) -> Result<(), String> {
-    let only = [("args", said.args.is_some()), ("home", said.home.is_some())];
-    match only.into_iter().find(|(_, is_said)| *is_said) {
+fn refuse_cli_keys(raw: &RawAgentConfig, provider: &str) -> Result<(), String> {
+    let only = [("args", raw.args.is_some()), ("home", raw.home.is_some())];
+    match only.into_iter().find(|(_, is_set)| *is_set) {
         Some((name, _)) => Err(format!("`{name}` says nothing to `{provider}`")),
         None => Ok(()),
     }
 }
 
-fn build_cli_agent(said: RawAgentConfig, tool: CliTool) -> Result<CliAgentConfig, String> {
+fn build_cli_agent(raw: RawAgentConfig, tool: CliTool) -> Result<CliAgentConfig, String> {
     let provider = tool.provider_name();
     let for_models = [
-        ("temperature", said.temperature.is_some()),
-        ("reasoning_effort", said.reasoning_effort.is_some()),
-        ("extra", said.extra.is_some()),
+        ("temperature", raw.temperature.is_some()),
+        ("reasoning_effort", raw.reasoning_effort.is_some()),
+        ("extra", raw.extra.is_some()),
     ];
-    if let Some((name, _)) = for_models.into_iter().find(|(_, is_said)| *is_said) {
+    if let Some((name, _)) = for_models.into_iter().find(|(_, is_set)| *is_set) {
         return Err(format!("`{name}` says nothing to `{provider}`: give it in `args`"));
     }
-    let command = match said.command {
+    let command = match raw.command {
         None => None,
         Some(AgentCommandLine::Shell(_)) => {
             return Err(format!("`command` of `{provider}` is a list: the program first"));
         }
         Some(line @ AgentCommandLine::Program(_)) => Some(line.into_parts()?),
     };
-    let home = said.home.unwrap_or_default();
-    if tool == CliTool::Gemini && said.base_url.is_some() && home == AgentHome::User {
+    let home = raw.home.unwrap_or_default();
+    if tool == CliTool::Gemini && raw.base_url.is_some() && home == AgentHome::User {
         // gemini-cli takes another server only from a setting in its home, which treebeam must own.
         return Err("`base_url` of `gemini-cli` needs `home = \"scratch\"`".to_owned());
     }
     let any_server = matches!(tool, CliTool::Opencode | CliTool::Aider);
-    if any_server && said.base_url.is_some() && said.model.is_none() {
+    if any_server && raw.base_url.is_some() && raw.model.is_none() {
         return Err(format!("`model` is missing: `{provider}` knows none of that `base_url`"));
     }
     Ok(CliAgentConfig {
         tool,
         command,
-        model: said.model.filter(|name| !name.trim().is_empty()),
-        args: said.args.unwrap_or_default(),
-        base_url: said.base_url.as_deref().map(parse_base_url).transpose()?,
-        max_tokens: said.max_tokens.map(|count| count.0.get()),
+        model: raw.model.filter(|name| !name.trim().is_empty()),
+        args: raw.args.unwrap_or_default(),
+        base_url: raw.base_url.as_deref().map(parse_base_url).transpose()?,
+        max_tokens: raw.max_tokens.map(|count| count.0.get()),
         home,
     })
 }
 
-fn build_model_agent(said: RawAgentConfig, wire: WireFormat) -> Result<ModelAgentConfig, String> {
+fn build_model_agent(raw: RawAgentConfig, wire: WireFormat) -> Result<ModelAgentConfig, String> {
     let provider = wire.provider_name();
-    refuse_cli_keys(&said, provider)?;
-    if said.command.is_some() {
+    refuse_cli_keys(&raw, provider)?;
+    if raw.command.is_some() {
         return Err(format!(
             "`command` is for the provider `command` and coding agents, not `{provider}`"
         ));
     }
-    if said.edits == Some(EditMode::InPlace) {
+    if raw.edits == Some(EditMode::InPlace) {
         return Err(format!("`{provider}` cannot edit a worktree: `edits` must be \"diff\""));
     }
-    if wire == WireFormat::Messages && said.temperature.is_some() {
+    if wire == WireFormat::Messages && raw.temperature.is_some() {
         return Err(
             "`anthropic` knows no `temperature` any more; another server gets it in `extra`"
                 .to_owned(),
@@ -298,21 +298,21 @@ fn build_model_agent(said: RawAgentConfig, wire: WireFormat) -> Result<ModelAgen
     }
     let efforts = allowed_efforts(wire);
     if let Some(effort) =
-        said.reasoning_effort.map(ReasoningEffort::name).filter(|name| !efforts.contains(name))
+        raw.reasoning_effort.map(ReasoningEffort::name).filter(|name| !efforts.contains(name))
     {
         let known = efforts.join("`, `");
         return Err(format!("`reasoning_effort` of `{provider}` is `{known}`, not `{effort}`"));
     }
-    let name = said.model.filter(|name| !name.trim().is_empty());
+    let name = raw.model.filter(|name| !name.trim().is_empty());
     let name = name.ok_or_else(|| format!("`model` is missing: `{provider}` has many"))?;
     Ok(ModelAgentConfig {
         wire,
         name,
-        base_url: said.base_url.as_deref().map(parse_base_url).transpose()?,
-        temperature: said.temperature.map(|number| number.0.get()),
-        max_tokens: said.max_tokens.map(|count| count.0.get()),
-        effort: said.reasoning_effort.map(ReasoningEffort::name),
-        extra: said.extra.map(check_extra).transpose()?.unwrap_or_default(),
+        base_url: raw.base_url.as_deref().map(parse_base_url).transpose()?,
+        temperature: raw.temperature.map(|number| number.0.get()),
+        max_tokens: raw.max_tokens.map(|count| count.0.get()),
+        effort: raw.reasoning_effort.map(ReasoningEffort::name),
+        extra: raw.extra.map(check_extra).transpose()?.unwrap_or_default(),
     })
 }
 
@@ -353,29 +353,29 @@ const fn allowed_efforts(wire: WireFormat) -> &'static [&'static str] {
 }
 
 /// Returns the first set key that only models have.
-fn find_model_key(said: &RawAgentConfig) -> Option<&'static str> {
+fn find_model_key(raw: &RawAgentConfig) -> Option<&'static str> {
     let for_models = [
-        ("model", said.model.is_some()),
-        ("base_url", said.base_url.is_some()),
-        ("temperature", said.temperature.is_some()),
-        ("max_tokens", said.max_tokens.is_some()),
-        ("reasoning_effort", said.reasoning_effort.is_some()),
-        ("extra", said.extra.is_some()),
+        ("model", raw.model.is_some()),
+        ("base_url", raw.base_url.is_some()),
+        ("temperature", raw.temperature.is_some()),
+        ("max_tokens", raw.max_tokens.is_some()),
+        ("reasoning_effort", raw.reasoning_effort.is_some()),
+        ("extra", raw.extra.is_some()),
     ];
-    for_models.into_iter().find(|(_, is_said)| *is_said).map(|(name, _)| name)
+    for_models.into_iter().find(|(_, is_set)| *is_set).map(|(name, _)| name)
 }
 
-fn check_tuner_keys(said: &RawAgentConfig) -> Result<(), String> {
+fn check_tuner_keys(raw: &RawAgentConfig) -> Result<(), String> {
     let others = [
-        ("command", said.command.is_some()),
-        ("api_key_env", said.api_key_env.is_some()),
-        ("timeout_sec", said.timeout_sec.is_some()),
-        ("args", said.args.is_some()),
-        ("home", said.home.is_some()),
-        ("edits", said.edits == Some(EditMode::InPlace)),
+        ("command", raw.command.is_some()),
+        ("api_key_env", raw.api_key_env.is_some()),
+        ("timeout_sec", raw.timeout_sec.is_some()),
+        ("args", raw.args.is_some()),
+        ("home", raw.home.is_some()),
+        ("edits", raw.edits == Some(EditMode::InPlace)),
     ];
-    let other = others.into_iter().find(|(_, is_said)| *is_said).map(|(name, _)| name);
-    match find_model_key(said).or(other) {
+    let other = others.into_iter().find(|(_, is_set)| *is_set).map(|(name, _)| name);
+    match find_model_key(raw).or(other) {
         Some(name) => {
             Err(format!("`{name}` says nothing to the `tuner`: its keys are in `[tuner]`"))
         }
@@ -383,12 +383,12 @@ fn check_tuner_keys(said: &RawAgentConfig) -> Result<(), String> {
     }
 }
 
-fn build_command_agent(said: RawAgentConfig) -> Result<Vec<String>, String> {
-    refuse_cli_keys(&said, "command")?;
-    if let Some(name) = find_model_key(&said) {
+fn build_command_agent(raw: RawAgentConfig) -> Result<Vec<String>, String> {
+    refuse_cli_keys(&raw, "command")?;
+    if let Some(name) = find_model_key(&raw) {
         return Err(format!("`{name}` says nothing to a `command`: give it as an argument"));
     }
-    let command = said.command.ok_or("`command` is missing: the program and its arguments")?;
+    let command = raw.command.ok_or("`command` is missing: the program and its arguments")?;
     command.into_parts()
 }
 

@@ -12,21 +12,21 @@ use treebeam_core::num::Finite;
 use treebeam_core::protect::ProtectedPaths;
 
 /// Number of ideas for a node, or of candidates in a beam: more is a typing error.
-pub(crate) type Width = OneTo<1000>;
+pub(crate) type TreeWidth = OneTo<1000>;
 /// Number of configurations of a sweep that count.
-pub(crate) type Configurations = OneTo<1_000_000>;
+pub(crate) type ConfigurationCount = OneTo<1_000_000>;
 /// Duration in seconds: at most thirty days.
-pub(crate) type Seconds = OneTo<2_592_000>;
+pub(crate) type TimeoutSeconds = OneTo<2_592_000>;
 /// Number of concurrent evals or calls.
 pub(crate) type AtOnce = OneTo<256>;
 
 /// File size in KiB: at most one GiB.
-pub(crate) type Kibibytes = OneTo<1_048_576>;
+pub(crate) type FileKibibytes = OneTo<1_048_576>;
 /// Time in seconds that a process may be silent.
 pub(crate) type SilenceSeconds = OneTo<{ u32::MAX }>;
 
 /// Number of turns of a conversation.
-pub(crate) type Turns = OneTo<1000>;
+pub(crate) type TurnCount = OneTo<1000>;
 /// Number of characters of earlier turns.
 pub(crate) type MemoryChars = OneTo<2_000_000>;
 

@@ -168,8 +168,8 @@ impl ConfigFile {
     }
 
     /// Refuses keys beside a table: they would be ignored.
-    fn must_be_only_table(&self, table: &str, said: &Value) -> Result<(), SettingError> {
-        let mut keys = said.as_object().into_iter().flat_map(|keys| keys.keys());
+    fn must_be_only_table(&self, table: &str, values: &Value) -> Result<(), SettingError> {
+        let mut keys = values.as_object().into_iter().flat_map(|keys| keys.keys());
         let Some(key) = keys.find(|key| *key != table) else { return Ok(()) };
         let what = format!(
             "a file of metrics has `[{table}]` alone: `{key}` belongs into the configuration file"

@@ -24,7 +24,7 @@ use treebeam_run::prompt::{
 use treebeam_store::input::{self, InputError};
 
 /// Maximum characters of a repository in a prompt.
-pub(crate) type Chars = OneTo<MAX_CONTEXT_CHARS>;
+pub(crate) type ContextChars = OneTo<MAX_CONTEXT_CHARS>;
 
 /// Keys of `[prompts]`.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -83,8 +83,8 @@ impl TryFrom<String> for UserFilePath {
 
 impl TryFrom<RawContextSetting> for ContextSetting {
     type Error = String;
-    fn try_from(said: RawContextSetting) -> Result<Self, String> {
-        let globs = match said {
+    fn try_from(raw: RawContextSetting) -> Result<Self, String> {
+        let globs = match raw {
             RawContextSetting::Word(word) => {
                 return match word.as_str() {
                     "auto" => Ok(Self::Auto),
@@ -189,24 +189,24 @@ impl LoadedPrompts {
 impl Config {
     /// Loads and checks the prompts. Paths are relative to the top of the repository.
     pub(crate) fn load_prompts(&self, top: &Path) -> Result<LoadedPrompts, SettingError> {
-        let mut told =
+        let mut loaded =
             LoadedPrompts { prompts: PromptSet::built_in().clone(), digests: Vec::new() };
-        told.prompts.context_max_chars = self.context_max_chars();
+        loaded.prompts.context_max_chars = self.context_max_chars();
         for role in AgentRole::ALL {
             let (agent, shown) = (self.agent_for(role), self.tables.context_setting(role));
             if let Some(path) = self.tables.prompt_path(role) {
                 self.refuse_for_tuner("prompts", role)?;
                 let (template, digest) = self.read_prompt(top, role, path)?;
-                told.prompts.for_role_mut(role).template = template;
-                told.digests.push((role, path.to_owned(), digest));
+                loaded.prompts.for_role_mut(role).template = template;
+                loaded.digests.push((role, path.to_owned(), digest));
             }
             if matches!(shown, ContextSetting::Outline | ContextSetting::Files(_)) {
                 self.refuse_for_tuner("context", role)?;
             }
-            told.prompts.for_role_mut(role).context = shown.context_for_agent(agent);
+            loaded.prompts.for_role_mut(role).context = shown.context_for_agent(agent);
         }
-        told.prompts.listed_files = self.load_context_files(top)?;
-        Ok(told)
+        loaded.prompts.listed_files = self.load_context_files(top)?;
+        Ok(loaded)
     }
 
     /// Returns the maximum characters of the repository in a prompt.

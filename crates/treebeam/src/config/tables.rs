@@ -4,15 +4,15 @@
 
 use super::agents::AgentsTable;
 use super::bounded_values::{
-    AtOnce, Configurations, FolderPath, Kibibytes, LimitSetting, MemoryChars, PathGlobs, Seconds,
-    SilenceSeconds, Turns, WholeNumber, Width,
+    AtOnce, ConfigurationCount, FileKibibytes, FolderPath, LimitSetting, MemoryChars, PathGlobs,
+    SilenceSeconds, TimeoutSeconds, TreeWidth, TurnCount, WholeNumber,
 };
 use super::control::ControlSetting;
 use super::deadline::DeadlineSetting;
 use super::gate::GateTable;
 use super::measure::{MeasureOverrides, ValueOrNone};
 use super::outage::OutagePatience;
-use super::prompts::{Chars, ContextTable, PromptsTable, UserFilePath};
+use super::prompts::{ContextChars, ContextTable, PromptsTable, UserFilePath};
 use super::score::{PrimaryMetric, ScoreContradiction, ScoreTable};
 use super::spending::{DollarLimit, PricesTable, RateLimitSetting, TokenCount};
 use super::summary_agent::SummaryAgentSetting;
@@ -27,9 +27,9 @@ use treebeam_core::policy::{self, ContextStrategy, DedupeScope, FixedSettings, R
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ConfigTables {
-    ideas_per_node: Option<Width>,
-    beam_width: Option<Width>,
-    sweep_config_limit: Option<LimitSetting<Configurations>>,
+    ideas_per_node: Option<TreeWidth>,
+    beam_width: Option<TreeWidth>,
+    sweep_config_limit: Option<LimitSetting<ConfigurationCount>>,
     dedupe_scope: Option<DedupeScope>,
     ideas_context_strategy: Option<ContextStrategy>,
     protect: Option<PathGlobs>,
@@ -49,7 +49,7 @@ pub(crate) struct ConfigTables {
     stop_on_empty_frontier: Option<bool>,
     strict_fail_depth: Option<bool>,
     eval_retries: Option<WholeNumber>,
-    eval_timeout_seconds: Option<LimitSetting<Seconds>>,
+    eval_timeout_seconds: Option<LimitSetting<TimeoutSeconds>>,
     max_parallel_evals: Option<AtOnce>,
     max_parallel_per_node: Option<LimitSetting<AtOnce>>,
     sweep_max_parallel: Option<LimitSetting<AtOnce>>,
@@ -61,7 +61,7 @@ pub(crate) struct ConfigTables {
     pub(super) ideas_file: Option<ValueOrNone<UserPath>>,
     pub(super) base_on_working_tree: Option<bool>,
     pub(super) keep_worktrees: Option<bool>,
-    pub(super) max_new_file_kib: Option<Kibibytes>,
+    pub(super) max_new_file_kib: Option<FileKibibytes>,
     pub(super) runs_root: Option<FolderPath>,
     max_cost_usd: Option<DollarLimit>,
     max_tokens_total: Option<LimitSetting<TokenCount>>,
@@ -70,11 +70,11 @@ pub(crate) struct ConfigTables {
     llm_rate_limit: Option<RateLimitSetting>,
     pub(super) outage_patience: Option<OutagePatience>,
     idea_conversation_mode: Option<ConversationMode>,
-    idea_history_window_turns: Option<Turns>,
+    idea_history_window_turns: Option<TurnCount>,
     idea_history_max_chars: Option<MemoryChars>,
     summary_agent: Option<SummaryAgentSetting>,
     pub(super) confirm_above_usd: Option<DollarLimit>,
-    pub(super) context_max_chars: Option<Chars>,
+    pub(super) context_max_chars: Option<ContextChars>,
     pub(super) ideas_context_files: Option<Vec<UserFilePath>>,
     #[serde(deserialize_with = "table::deserialize_table")]
     pub(super) prices: PricesTable,

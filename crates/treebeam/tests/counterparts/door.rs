@@ -60,10 +60,11 @@ impl Five<'_> {
     pub(crate) fn meet<T>(&self, f: impl FnOnce(&Asker<'_>) -> T) -> T {
         let folder = tempfile::tempdir().expect("a folder");
         let settings = |wire| AgentSettings { line: self.line(wire), timeout: self.timeout };
-        let crew = AgentRole::ALL.into_iter().zip(WIRES.map(settings)).collect::<BTreeMap<_, _>>();
+        let role_agents =
+            AgentRole::ALL.into_iter().zip(WIRES.map(settings)).collect::<BTreeMap<_, _>>();
         let many = NonZeroU32::MIN.saturating_add(999);
         let plan = DoorPlan {
-            crew: RoleAgents::new(crew),
+            role_agents: RoleAgents::new(role_agents),
             prices: ModelPrices::default(),
             budget: Budget::default(),
             limits: AgentLimits { in_flight: many, requests: None, tokens: None },

@@ -21,7 +21,7 @@ pub(crate) fn render_paired_plot(
     let ends = (changes.first().copied(), changes.last().copied());
     let (Some(least), Some(most)) = ends else { return html! {} };
     let scale = PlotScale::new((least.min(0.0), most.max(0.0)), (PLOT_AREA.3, PLOT_AREA.2));
-    let said = format!(
+    let label = format!(
         "The gain in the primary against {against} in {}, sorted",
         format_count(changes.len(), "configuration")
     );
@@ -29,7 +29,7 @@ pub(crate) fn render_paired_plot(
         (0.7 * (PLOT_AREA.1 - PLOT_AREA.0) / to_float(changes.len().min(MAX_BARS))).clamp(1.0, 9.0),
     );
     html! {
-        svg.paired viewBox={ "0 0 " (format_px(PLOT_SIZE.0)) " " (format_px(PLOT_SIZE.1)) } role="img" aria-label=(said) {
+        svg.paired viewBox={ "0 0 " (format_px(PLOT_SIZE.0)) " " (format_px(PLOT_SIZE.1)) } role="img" aria-label=(label) {
             (render_grid(&scale, PLOT_AREA.0, PLOT_AREA.1))
             @for class in ["loss", "win"] { path class=(class) stroke-width=(width) d=(bars_path(changes, class, &scale)) {} }
             (render_mean(paired, &scale))

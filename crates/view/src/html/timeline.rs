@@ -70,14 +70,14 @@ pub fn render_timeline(facts: &Facts) -> Markup {
     let (places, most) = assign_rows(&bars);
     let scale = PlotScale::new((0.0, end), PLOT_RANGE);
     let height = to_float(most).mul_add(ROW_HEIGHT, 30.0);
-    let said = format!(
+    let label = format!(
         "What ran when: {} in {}",
         format_count(bars.len(), "bar"),
         format_count(most, "row")
     );
     html! {
         div.scroll tabindex="0" role="group" aria-label="Time line" {
-            svg.slots viewBox={ "0 0 " (format_px(DRAWING_WIDTH)) " " (format_px(height)) } role="group" aria-label=(said) {
+            svg.slots viewBox={ "0 0 " (format_px(DRAWING_WIDTH)) " " (format_px(height)) } role="group" aria-label=(label) {
                 (render_ticks(&scale, end, height))
                 @for (bar, place) in bars.iter().zip(places) { (render_bar(bar, place, &scale)) }
             }

@@ -116,8 +116,8 @@ fn conversation_lines(facts: &Facts, node: &Node) -> Vec<String> {
     let mut lines = vec![format!("conversation {}", conversation::format_lineage(facts, node))];
     let latest = (node.turn_count() > 0).then(|| node.latest_turn().to_string());
     lines.push(format!("latest turn {}", latest.as_deref().unwrap_or(NOT_AVAILABLE)));
-    let told = node.conversation_turns().into_iter().rfind(|known| known.turn.is_some());
-    lines.extend(told.map(|known| format!("told {}", known.prompt_path())));
+    let latest = node.conversation_turns().into_iter().rfind(|known| known.turn.is_some());
+    lines.extend(latest.map(|known| format!("told {}", known.prompt_path())));
     lines
 }
 

@@ -34,15 +34,15 @@ pub(super) fn run_agents_ask(
         None => format!("ask-{}-{}", Timestamp::now().as_nanosecond(), process::id()),
     };
     let (config, dotenv) = load_agent_config(here, &args.config, Some(&args.spending))?;
-    let seats = role_agents::list_role_agents(&config, &dotenv);
-    let seat: Vec<RoleAgent<'_>> =
-        seats.into_iter().filter(|seat| seat.role == args.role).collect();
-    if seat.is_empty() {
+    let role_agents = role_agents::list_role_agents(&config, &dotenv);
+    let chosen: Vec<RoleAgent<'_>> =
+        role_agents.into_iter().filter(|role_agent| role_agent.role == args.role).collect();
+    if chosen.is_empty() {
         let what = format!("no agent is set for the role `{}`", args.role);
         let hint = format!("set `agents.{}` in `treebeam.toml`", args.role);
         return Err(CommandFailure::usage(what).with_hint(hint));
     }
-    let plan = build_question_plan(here, &config, &seat)?;
+    let plan = build_question_plan(here, &config, &chosen)?;
     let prompt = read_question()?;
     let question = AgentQuestion {
         key: key.clone(),

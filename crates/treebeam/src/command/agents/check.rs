@@ -69,20 +69,20 @@ pub(super) fn run_agents_check(
     output: OutputFormat,
 ) -> Result<CommandExit, CommandFailure> {
     let (config, dotenv) = load_agent_config(here, &args.config, Some(&args.spending))?;
-    let seats = role_agents::list_role_agents(&config, &dotenv);
-    if seats.is_empty() {
+    let role_agents = role_agents::list_role_agents(&config, &dotenv);
+    if role_agents.is_empty() {
         return Err(no_agents_failure());
     }
     let mut checked: BTreeMap<String, AgentCheck> = BTreeMap::new();
     let (mut ready, mut lacking) = (Vec::new(), Vec::new());
-    for seat in seats {
-        match must_be_ready(&seat) {
-            Ok(()) => ready.push(seat),
+    for role_agent in role_agents {
+        match must_be_ready(&role_agent) {
+            Ok(()) => ready.push(role_agent),
             Err(failure) => {
                 checked
-                    .entry(agent_key(&seat))
+                    .entry(agent_key(&role_agent))
                     .or_insert_with(|| AgentCheck::from_failure(failure));
-                lacking.push(seat);
+                lacking.push(role_agent);
             }
         }
     }
@@ -93,13 +93,14 @@ pub(super) fn run_agents_check(
     plan.limits.in_flight = all.map_or(plan.limits.in_flight, |all| plan.limits.in_flight.max(all));
     checked.extend(check_servers(&AgentDoor::open(&plan, &TerminalObserver)?, &servers)?);
     let both = ready.iter().chain(&lacking);
-    let mut rows: Vec<(&RoleAgent<'_>, &AgentCheck)> =
-        both.filter_map(|seat| Some((seat, checked.get(&agent_key(seat))?))).collect();
-    rows.sort_by_key(|(seat, _)| seat.role);
+    let mut rows: Vec<(&RoleAgent<'_>, &AgentCheck)> = both
+        .filter_map(|role_agent| Some((role_agent, checked.get(&agent_key(role_agent))?)))
+        .collect();
+    rows.sort_by_key(|(role_agent, _)| role_agent.role);
     match output {
         OutputFormat::Json => terminal::print_json(&json!({
             "schema": "treebeam.agents.check/1",
-            "agents": rows.iter().map(|(seat, checked)| render_check_json(seat, checked)).collect::<Vec<_>>(),
+            "agents": rows.iter().map(|(role_agent, checked)| render_check_json(role_agent, checked)).collect::<Vec<_>>(),
         }))?,
         OutputFormat::Text => show_checks(&rows)?,
     }
@@ -111,34 +112,34 @@ pub(super) fn run_agents_check(
 }
 
 /// Checks that an agent has its key and its program.
-fn must_be_ready(seat: &RoleAgent<'_>) -> Result<(), CommandFailure> {
-    seat.agent_settings()?;
-    seat.must_be_installed()
+fn must_be_ready(role_agent: &RoleAgent<'_>) -> Result<(), CommandFailure> {
+    role_agent.agent_settings()?;
+    role_agent.must_be_installed()
 }
 
 /// Returns a key for distinct agents: two roles may have the same one.
-fn agent_key(seat: &RoleAgent<'_>) -> String {
-    format!("{:?}", seat.agent)
+fn agent_key(role_agent: &RoleAgent<'_>) -> String {
+    format!("{:?}", role_agent.agent)
 }
 
 /// Returns the server or program behind an agent.
-fn server_key(seat: &RoleAgent<'_>) -> String {
-    let base_url = match &seat.agent.line {
+fn server_key(role_agent: &RoleAgent<'_>) -> String {
+    let base_url = match &role_agent.agent.line {
         AgentConfigKind::Model(model) => {
             Some(model.base_url.as_deref().unwrap_or(model.wire.default_base_url()))
         }
-        AgentConfigKind::Cli(cli) => cli.base_url.as_deref().or_else(|| seat.program_name()),
+        AgentConfigKind::Cli(cli) => cli.base_url.as_deref().or_else(|| role_agent.program_name()),
         AgentConfigKind::Command(_) | AgentConfigKind::Tuner => None,
     };
-    base_url.map_or_else(|| seat.model_name(), str::to_owned)
+    base_url.map_or_else(|| role_agent.model_name(), str::to_owned)
 }
 
 /// Groups the distinct agents by their servers.
-fn group_by_server<'s, 'a>(seats: &'s [RoleAgent<'a>]) -> Vec<Vec<&'s RoleAgent<'a>>> {
+fn group_by_server<'s, 'a>(role_agents: &'s [RoleAgent<'a>]) -> Vec<Vec<&'s RoleAgent<'a>>> {
     let mut names = BTreeSet::new();
     let mut servers: BTreeMap<String, Vec<&'s RoleAgent<'a>>> = BTreeMap::new();
-    for seat in seats.iter().filter(|seat| names.insert(agent_key(seat))) {
-        servers.entry(server_key(seat)).or_default().push(seat);
+    for role_agent in role_agents.iter().filter(|role_agent| names.insert(agent_key(role_agent))) {
+        servers.entry(server_key(role_agent)).or_default().push(role_agent);
     }
     servers.into_values().collect()
 }
@@ -149,8 +150,9 @@ fn check_servers(
     servers: &[Vec<&RoleAgent<'_>>],
 ) -> io::Result<Vec<(String, AgentCheck)>> {
     thread::scope(|scope| {
-        let begin =
-            |seats| thread::Builder::new().spawn_scoped(scope, move || check_server(door, seats));
+        let begin = |role_agents| {
+            thread::Builder::new().spawn_scoped(scope, move || check_server(door, role_agents))
+        };
         let threads: Vec<ScopedJoinHandle<'_, _>> =
             servers.iter().map(Vec::as_slice).map(begin).collect::<io::Result<_>>()?;
         let ended = threads.into_iter().map(ScopedJoinHandle::join);
@@ -159,21 +161,25 @@ fn check_servers(
 }
 
 /// Checks the agents of one server, one after another.
-fn check_server(door: &AgentDoor<'_>, seats: &[&RoleAgent<'_>]) -> Vec<(String, AgentCheck)> {
+fn check_server(door: &AgentDoor<'_>, role_agents: &[&RoleAgent<'_>]) -> Vec<(String, AgentCheck)> {
     let mut patience = ServerPatience { left: MAX_SERVER_WAIT };
-    seats.iter().map(|seat| (agent_key(seat), check_agent(door, seat, &mut patience))).collect()
+    role_agents
+        .iter()
+        .map(|role_agent| (agent_key(role_agent), check_agent(door, role_agent, &mut patience)))
+        .collect()
 }
 
 /// Checks one agent.
 fn check_agent(
     door: &AgentDoor<'_>,
-    seat: &RoleAgent<'_>,
+    role_agent: &RoleAgent<'_>,
     patience: &mut ServerPatience,
 ) -> AgentCheck {
-    let key = format!("check-{}-{}-{}", seat.role, Timestamp::now().as_nanosecond(), process::id());
+    let key =
+        format!("check-{}-{}-{}", role_agent.role, Timestamp::now().as_nanosecond(), process::id());
     let question = AgentQuestion {
         key,
-        role: seat.role,
+        role: role_agent.role,
         round: 0,
         prompt: CHECK_PROMPT.into(),
         continues: None,
@@ -185,7 +191,7 @@ fn check_agent(
         Err(error) => AgentCheck::from_failure(error.into()),
         Ok(reply) => {
             let taken = begun.elapsed();
-            let continuation = check_continuation(door, seat, &question, &reply, patience);
+            let continuation = check_continuation(door, role_agent, &question, &reply, patience);
             AgentCheck { answer: Ok((reply, taken)), continuation }
         }
     }
@@ -195,12 +201,12 @@ fn check_agent(
 /// could.
 fn check_continuation(
     door: &AgentDoor<'_>,
-    seat: &RoleAgent<'_>,
+    role_agent: &RoleAgent<'_>,
     first: &AgentQuestion,
     reply: &AgentReply,
     patience: &mut ServerPatience,
 ) -> Option<(&'static str, Option<String>)> {
-    let continues = match &seat.agent.line {
+    let continues = match &role_agent.agent.line {
         AgentConfigKind::Model(model) => model.wire.can_continue(),
         AgentConfigKind::Cli(cli) => cli.tool.can_continue(),
         AgentConfigKind::Command(_) | AgentConfigKind::Tuner => return None,
@@ -222,7 +228,7 @@ fn check_continuation(
     }
 }
 
-fn render_check_json(seat: &RoleAgent<'_>, checked: &AgentCheck) -> Value {
+fn render_check_json(role_agent: &RoleAgent<'_>, checked: &AgentCheck) -> Value {
     let answer = checked.answer.as_ref().ok();
     let failure = checked.answer.as_ref().err();
     let milliseconds = |taken: &Duration| taken.as_secs_f64() * 1e3;
@@ -231,9 +237,9 @@ fn render_check_json(seat: &RoleAgent<'_>, checked: &AgentCheck) -> Value {
         None => (None, None),
     };
     json!({
-        "role": seat.role,
-        "provider": seat.provider_name(),
-        "model": seat.model_name(),
+        "role": role_agent.role,
+        "provider": role_agent.provider_name(),
+        "model": role_agent.model_name(),
         "ok": answer.is_some(),
         "reply": answer.map(|(reply, _)| &reply.text),
         "latency_ms": answer.map(|(_, taken)| milliseconds(taken)),
@@ -249,10 +255,14 @@ fn render_check_json(seat: &RoleAgent<'_>, checked: &AgentCheck) -> Value {
 fn show_checks(rows: &[(&RoleAgent<'_>, &AgentCheck)]) -> Result<(), CommandFailure> {
     let head = ["role", "provider", "model", "reply", "latency", "tokens", "cost", "continuation"];
     let mut lines = vec![head.map(str::to_owned)];
-    for (seat, checked) in rows {
-        let mut line = [seat.role.to_string(), seat.provider_name().to_owned(), seat.model_name()]
-            .into_iter()
-            .collect::<Vec<_>>();
+    for (role_agent, checked) in rows {
+        let mut line = [
+            role_agent.role.to_string(),
+            role_agent.provider_name().to_owned(),
+            role_agent.model_name(),
+        ]
+        .into_iter()
+        .collect::<Vec<_>>();
         match &checked.answer {
             Err(_) => line.push("failed".to_owned()),
             Ok((reply, taken)) => line.extend([
@@ -274,13 +284,13 @@ fn show_checks(rows: &[(&RoleAgent<'_>, &AgentCheck)]) -> Result<(), CommandFail
         lines.extend(<[String; 8]>::try_from(line));
     }
     terminal::print_text(&align_columns(&lines))?;
-    for (seat, checked) in rows {
+    for (role_agent, checked) in rows {
         if let Err(failure) = &checked.answer {
-            terminal::print_line(&format!("{}:", seat.role));
+            terminal::print_line(&format!("{}:", role_agent.role));
             terminal::print_error(failure);
         }
         if let Some((_, Some(note))) = &checked.continuation {
-            terminal::print_note(&format!("{}: {note}", seat.role));
+            terminal::print_note(&format!("{}: {note}", role_agent.role));
         }
     }
     Ok(())

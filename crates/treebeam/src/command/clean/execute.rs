@@ -220,11 +220,16 @@ fn remove_run_journal_ref(id: &RunId, repo: &GitRepo) -> Option<CleanItem> {
     )
 }
 
-fn remove_refs(id: &RunId, places: &[CodePlace], home: &RepoHome, seat: &Path) -> Vec<CleanItem> {
+fn remove_refs(
+    id: &RunId,
+    places: &[CodePlace],
+    home: &RepoHome,
+    run_dir: &Path,
+) -> Vec<CleanItem> {
     let item = |place: CodePlace| {
         CleanItem::from_leftover(id, Leftover { place, kind: LeftoverKind::Branch })
     };
-    match GitRepo::new(home.repo.clone(), seat, id.clone()) {
+    match GitRepo::new(home.repo.clone(), run_dir, id.clone()) {
         Ok(repo) => {
             let remove =
                 |place: &CodePlace| repo.remove_ref(*place).map_err(|error| error.full_text());

@@ -114,8 +114,8 @@ fn sweep_holdout(worktree: &Path, out: &Path) -> Result<(), CommandFailure> {
     if status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&stderr.bytes);
-    let last = said.lines().last().unwrap_or_default();
+    let error_text = String::from_utf8_lossy(&stderr.bytes);
+    let last = error_text.lines().last().unwrap_or_default();
     Err(CommandFailure::failed(format!(
         "`{PYTHON_PROGRAM} sweep.py --holdout` ended with {status}: {last}"
     )))

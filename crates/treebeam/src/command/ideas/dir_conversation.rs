@@ -63,10 +63,10 @@ impl IdeasDirConversation {
     /// Returns the conversation file to write, if one is wanted.
     pub(super) fn state_file(
         &self,
-        said: Option<&Conversation>,
+        conversation: Option<&Conversation>,
     ) -> Result<Option<UserConversationFile>, CommandFailure> {
-        let (Some(path), Some(said)) = (&self.out, said) else { return Ok(None) };
-        let text = String::from_utf8_lossy(&document::encode_state(said)?).into_owned();
+        let (Some(path), Some(conversation)) = (&self.out, conversation) else { return Ok(None) };
+        let text = String::from_utf8_lossy(&document::encode_state(conversation)?).into_owned();
         Ok(Some(UserConversationFile { path: path.clone(), text }))
     }
 

@@ -40,13 +40,14 @@ impl AgentWorkplace {
     pub(super) fn create(
         home: &RepoHome,
         dir: &IdeasDir,
-        seats: &[RoleAgent<'_>],
+        role_agents: &[RoleAgent<'_>],
     ) -> Result<Self, CommandFailure> {
         let above = dir.work_folder();
         fs::create_dir_all(&above)?;
         let repo = GitRepo::new(home.repo.clone(), &above, WORKPLACE_RUN_NAME.parse()?)?;
-        let is_model = |seat: &RoleAgent<'_>| matches!(seat.agent.line, AgentConfigKind::Model(_));
-        if seats.iter().all(is_model) {
+        let is_model =
+            |role_agent: &RoleAgent<'_>| matches!(role_agent.agent.line, AgentConfigKind::Model(_));
+        if role_agents.iter().all(is_model) {
             let folder = home.repo.toplevel.clone();
             return Ok(Self { repo, folder, above, checkout: WorkplaceCheckout::NotNeeded });
         }

@@ -45,9 +45,9 @@ fn post_wish(
     wish: UserRequest,
 ) -> Result<PageResponse, PageRefusal> {
     let watched = site.watched_run(asked)?;
-    let told = steer::steer_run(&site.requested_run(asked)?, wish)?;
+    let receipt = steer::steer_run(&site.requested_run(asked)?, wish)?;
     watched.recheck_runner();
-    Ok(confirmation_page(asked, &told.text))
+    Ok(confirmation_page(asked, &receipt.text))
 }
 
 pub(super) fn add_idea(

@@ -50,9 +50,9 @@ impl RunListingCache {
         let listed = runs.into_iter().map(|(id, run)| {
             let (began, found) = match load_digest(&run, before.remove(&id)) {
                 Ok(found) => {
-                    let told = (found.began, Ok(found.digest.clone()));
+                    let listing = (found.began, Ok(found.digest.clone()));
                     known.insert(id.clone(), found);
-                    told
+                    listing
                 }
                 Err(why) => (treebeam_store::run_start_time(&run), Err(why)),
             };

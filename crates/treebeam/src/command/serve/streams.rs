@@ -37,10 +37,10 @@ pub(super) fn stream_run_events(
     asked: &AdmittedRequest<'_>,
 ) -> Result<PageResponse, PageRefusal> {
     let watched = site.watched_run(asked)?;
-    let seat = site.hub.take_permit().ok_or_else(too_many_streams)?;
+    let permit = site.hub.take_permit().ok_or_else(too_many_streams)?;
     let fields = FormFields::parse(asked.request.query.as_bytes());
     let seen = asked.request.last_event.as_deref().or_else(|| fields.get("since"));
-    Ok(PageResponse::from_stream(watched.open_stream(seen, seat)))
+    Ok(PageResponse::from_stream(watched.open_stream(seen, permit)))
 }
 
 fn too_many_streams() -> PageRefusal {
@@ -60,12 +60,12 @@ pub(super) fn stream_runs_events(
     site: &Dashboard,
     _: &AdmittedRequest<'_>,
 ) -> Result<PageResponse, PageRefusal> {
-    let seat = site.hub.take_permit().ok_or_else(too_many_streams)?;
+    let permit = site.hub.take_permit().ok_or_else(too_many_streams)?;
     let (outlet, stream) = event_channel();
     let runs = Arc::clone(&site.runs);
     spawn_stream(move || {
         follow_runs(&runs, &outlet);
-        drop(seat);
+        drop(permit);
     })?;
     Ok(PageResponse::from_stream(stream))
 }
@@ -74,13 +74,13 @@ pub(super) fn stream_runs_events(
 /// and a killed process leaves no visible change.
 fn follow_runs(runs: &ServedRuns, outlet: &EventSender) {
     const RUNS_CHANGED_EVENT: &str = "event: changed\ndata: [\"runs\"]\n\n";
-    let mut told = outlet.send("retry: 500\n\n".to_owned());
+    let mut sent = outlet.send("retry: 500\n\n".to_owned());
     let (mut seen, mut spoken) = (None, Instant::now());
-    while told != SendResult::Closed && !outlet.is_closed() {
+    while sent != SendResult::Closed && !outlet.is_closed() {
         let now = outline_runs(runs);
         if seen.as_ref() != Some(&now) || spoken.elapsed() >= STREAM_KEEPALIVE_INTERVAL {
-            told = outlet.send(RUNS_CHANGED_EVENT.to_owned());
-            if told == SendResult::Queued {
+            sent = outlet.send(RUNS_CHANGED_EVENT.to_owned());
+            if sent == SendResult::Queued {
                 (seen, spoken) = (Some(now), Instant::now());
             }
         }
@@ -105,9 +105,9 @@ pub(super) fn stream_log(
 ) -> Result<PageResponse, PageRefusal> {
     let watched = site.watched_run(asked)?;
     let place = asked.requested_place()?;
-    let seat = site.hub.take_permit().ok_or_else(too_many_streams)?;
+    let permit = site.hub.take_permit().ok_or_else(too_many_streams)?;
     let (outlet, stream) = event_channel();
-    let reading = PageLogStream { watched, place, outlet, file: None, _permit: seat };
+    let reading = PageLogStream { watched, place, outlet, file: None, _permit: permit };
     spawn_stream(move || reading.follow_log())?;
     Ok(PageResponse::from_stream(stream))
 }

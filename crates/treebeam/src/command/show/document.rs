@@ -145,7 +145,7 @@ fn render_node_json(facts: &Facts, node: &Node) -> Value {
         }
     };
     let chain = facts.idea_chain(node.id);
-    let told = node.conversation_turns().into_iter().rfind(|known| known.turn.is_some());
+    let latest = node.conversation_turns().into_iter().rfind(|known| known.turn.is_some());
     let expansions =
         node.expansions.iter().map(|expansion| render_expansion_json(facts, expansion));
     json!({
@@ -164,7 +164,7 @@ fn render_node_json(facts: &Facts, node: &Node) -> Value {
         "forked_from_turn_id": forked_at,
         "latest_turn_id": (node.turn_count() > 0).then(|| node.latest_turn()),
         "forks": facts.fork_turns(node.id).collect::<Vec<_>>(),
-        "told_path": told.map(|known| known.prompt_path()),
+        "told_path": latest.map(|known| known.prompt_path()),
     })
 }
 
