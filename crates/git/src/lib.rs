@@ -1,21 +1,24 @@
-//! The git door: the user's repository as the loop sees it. The git binary does the work; nobody else in the project
-//! calls it. The user's checkout, index, stash and current branch are only ever read.
+//! Implements the run's port to git on the user's repository by calling the git binary. No other
+//! crate calls git. The user's checkout, index, stash and current branch are only read, except by
+//! [`mod@switch`].
 //!
 //! # Layout
-//! `open` finds the repository, [`init_repo`] makes one, [`GitRepo`] is the port. `call` runs one
-//! git command, `error_text` reads its complaints; `worktree` makes and removes worktrees, `admin`,
-//! `workshop` and `lock` are git's side of that; `apply`, `commit`, `diff` and `refs` are what is
-//! done in them, `journal_ref` names the last line of the run's journal, `content` what a commit
-//! holds, `committed` whether it has a file as it is, `objects` whether that is all there,
-//! `new_files` what does not belong into one, `gc` what others may do to it; `identity` is who does
-//! it, `paths` where, `stale_locks` what a cut-off git left, `killed` how a git that was killed is
-//! run again, `packed_refs` how the lock of the packed refs is waited for, `worktree_diff` what
-//! somebody has changed in a worktree, `fingerprint` whether somebody has, `touched_files` which
-//! files are not as committed, `tracked` which may not be by an `index_copy`, `worktree_guard`
-//! whose it is; `head` is where a worktree is; `inspect` is for the doctor, `leftover` for
-//! `treebeam clean`; `snapshot` makes a commit of what the user has not committed, `switch` and
-//! `switch_files` move the user's own checkout where that is wanted, `export` makes a branch for
-//! the user.
+//! - The repository: [`mod@open`] finds it, [`mod@init`] makes one, [`mod@inspect`] describes it
+//!   for the doctor, [`mod@identity`] is the committer, [`mod@paths`] holds path helpers.
+//! - Calls: [`mod@call`] runs one git command, [`mod@error_text`] reads its complaints,
+//!   [`mod@killed`] repeats a killed one, [`mod@gc`] handles losses to a gc of the user's.
+//! - Worktrees: [`mod@worktree`] makes and removes them, with [`mod@admin`], [`mod@workshop`] and
+//!   [`mod@lock`] on git's side; [`mod@head`] reads where one is, [`mod@worktree_guard`] marks
+//!   those in use, [`mod@input_links`] links inputs, [`mod@leftover`] finds what runs left behind.
+//! - Changes: [`mod@apply`], [`mod@commit`], [`mod@diff`]; [`mod@new_files`] finds files that do
+//!   not belong into a commit, [`mod@worktree_diff`] takes the diff of a worktree,
+//!   [`mod@fingerprint`] detects touched folders, [`mod@tracked`] and [`mod@touched_files`] find
+//!   files that differ from the commit, [`mod@index_copy`] copies the index for that.
+//! - Objects: [`mod@content`] reads the files of a commit, [`mod@committed`] compares one,
+//!   [`mod@objects`] finds missing ones.
+//! - Refs: [`mod@refs`], [`mod@journal_ref`], [`mod@packed_refs`], [`mod@stale_locks`].
+//! - For the user: [`mod@snapshot`] commits uncommitted changes, [`mod@switch`] and
+//!   [`mod@switch_files`] move the checkout, [`mod@export`] makes a branch.
 
 mod admin;
 mod apply;

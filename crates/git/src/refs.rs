@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use treebeam_core::id::{CodePlace, Commit, RunId};
 use treebeam_run::port::PortError;
 
-/// Name of the ref that names the last line of this run's journal.
+/// Returns the name of the ref that names the last line of this run's journal.
 #[must_use]
 pub fn journal_ref(run: &RunId) -> String {
     format!("refs/treebeam/{run}")
 }
 
-/// Whether refs are not kept in files, so that only git can read and write a `HEAD`.
+/// Returns true if the repository keeps refs in reftables, where only git can read and write
+/// `HEAD`.
 pub(super) fn has_reftable(common_dir: &Path) -> bool {
     common_dir.join("reftable").is_dir()
 }

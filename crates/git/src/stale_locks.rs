@@ -46,7 +46,7 @@ impl GitRepo {
     }
 }
 
-/// Path of the lock file of the packed refs.
+/// Returns the path of the lock file of the packed refs.
 pub(super) fn packed_refs_lock_path(common_dir: &Path) -> PathBuf {
     common_dir.join("packed-refs.lock")
 }

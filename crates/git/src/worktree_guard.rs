@@ -13,7 +13,7 @@ use treebeam_run::port::PortError;
 /// Name of the mark. Making the worktree anew removes it with its folder.
 const IN_USE_FILE: &str = "treebeam.used";
 
-/// Commits and links that a run itself made in its worktrees; the rest there is a user's work.
+/// Changes in worktrees that a run made itself, and that are therefore no work of the user's.
 #[derive(Clone, Debug, Default)]
 pub struct RunOwnWork {
     /// Commits that the run knows.

@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use treebeam_core::event::Event;
 use treebeam_core::state::{State, StateError};
 
-/// Cost of opening a run.
+/// The cost of opening a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpenStats {
-    /// Bytes of the manifest that was used; 0 without one.
+    /// Bytes of the manifest that was used.
     pub manifest_bytes: u64,
     /// Bytes of the journal that were read.
     pub journal_bytes_read: u64,

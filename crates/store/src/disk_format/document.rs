@@ -24,26 +24,26 @@ const DOCUMENT_START: &str = "{\n\"manifest_version\":";
 /// First bytes of a document's last line.
 const CHECKSUM_START: &str = "\"checksum\":\"";
 
-/// Position in the journal at which a manifest was written.
+/// Position of the journal when a manifest was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, serde::Deserialize)]
 pub struct JournalMark {
-    /// Number of the last event that the manifest covers.
+    /// The last event that the manifest covers.
     pub seq: u64,
-    /// Epoch of the opening that wrote the manifest.
+    /// The epoch in which the manifest was written.
     pub epoch: u64,
-    /// Number of the journal's first event: 1, unless the run went on from a manifest alone.
+    /// The first event of the journal: 1, unless the run was continued from a manifest alone.
     pub journal_starts_at: u64,
-    /// Offset of the line of event `seq` in bytes, if it is in the journal.
+    /// Offset of the line of the event `seq`, if it is in the journal.
     pub journal_line_at: Option<u64>,
 }
 
-/// Reason why a manifest cannot be used.
+/// The reason why a manifest cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ManifestError {
-    /// The file is not what was written.
+    /// The manifest is not what was written.
     #[error("{0}")]
     Damaged(String),
-    /// The file was written by a newer treebeam.
+    /// The manifest was written by a newer treebeam.
     #[error("it has version {0}")]
     Newer(u64),
 }

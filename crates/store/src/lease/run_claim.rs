@@ -2,27 +2,27 @@
 
 use std::time::Duration;
 
-/// How long the owner of a run may be silent on another machine, unless the user says otherwise.
+/// Silence after which an owner on another machine counts as dead, unless the user sets another.
 pub const DEFAULT_STALE_AFTER: Duration = Duration::from_mins(10);
 
-/// Whether to open a run where only the user can know that nothing is lost.
+/// Policy on continuing where only the user knows that nothing is lost.
 ///
-/// That is: from a manifest whose journal is missing or too short, and where a process on another
-/// machine may still have the run.
+/// That is: from a manifest whose journal is missing or short, and with a run that another
+/// machine's process may still have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ForcePolicy {
-    /// Refuse to open it.
+    /// Refuse to continue.
     No,
-    /// Open it: an old journal is set aside, and the other process notices before its next write.
+    /// Continue; an old journal is set aside, and the other process notices before its next write.
     Yes,
 }
 
-/// Terms on which a run is taken that another process may have.
+/// The user's choices on a run that another process may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunClaim {
-    /// Whether to take it from a process on another machine that may be alive.
+    /// Policy on taking the run from a possibly living process elsewhere; see [`ForcePolicy`].
     pub force: ForcePolicy,
-    /// How long a process on another machine may be silent before it counts as dead.
+    /// Silence after which a process on another machine counts as dead.
     pub stale_after: Duration,
 }
 
