@@ -289,7 +289,7 @@ fn what_aider_says() {
     // An error that passes is ignored; one that is not overcome makes the answer incomplete.
     let failed = "litellm.APIError: APIError: OpenAIException - overloaded_error\n";
     check(&format!("{greeting}{failed}Retrying in 0.2 seconds...\n{first}"), "IDEA: it");
-    let expect = "passing Overloaded Known(Usage { input: 300, cached: 0, output: 16 })";
+    let expect = "passing Overloaded Known(TokenUsage { input: 300, cached: 0, output: 16 })";
     check(&format!("{greeting}{first}{failed}"), expect);
     let refused = "Added a.txt to the chat.\n\nlitellm.AuthenticationError: AuthenticationError: OpenAIException - invalid key\nThe API provider is not able to authenticate you. Check your API key.";
     check(refused, "unavailable: the key was refused: aider says: litellm.AuthenticationError");
