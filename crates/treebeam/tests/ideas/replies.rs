@@ -132,7 +132,7 @@ fn in_a_run_nobody_is_asked_where_a_user_has_worked() {
     desk.says(None, all(&["c", "d"]));
     let more = ["resume", SITE_RUN_ID, "--quiet", "--max-depth=2"];
     let _ = desk.site.call(&more).exits(4).says([
-        "error: somebody has worked in `",
+        "caused by: somebody has worked in `",
         "wt/0001`, where an agent is to be asked: it has changes that are not committed: `mine.txt`",
         "hint: commit it to a branch of your own",
         "`treebeam clean t --worktrees --discard-changes`",

@@ -37,9 +37,9 @@ impl CleanItemKind {
     /// The name of several; none where each one has to be named.
     const fn plural(self) -> Option<&'static str> {
         match self {
-            Self::Worktree => Some("worktrees"),
             Self::Ref => Some("refs"),
-            Self::SweepOutput
+            Self::Worktree
+            | Self::SweepOutput
             | Self::Unfinished
             | Self::GitEntry
             | Self::RunDirectory
