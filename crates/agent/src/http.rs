@@ -1,4 +1,4 @@
-//! HTTP client: one request, the whole answer, two deadlines. The only file that uses the HTTP
+//! HTTP client: one request, the whole answer, three deadlines. The only file that uses the HTTP
 //! library and its runtime. Answers are interpreted elsewhere.
 
 use super::question::{ServerFault, TryCost, TryError};
