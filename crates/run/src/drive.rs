@@ -1,6 +1,6 @@
 //! The main loop of a run: plan, record, start steps, accept their outcomes. While it runs,
-//! only it appends to the journal and applies events. Steps run on threads of their own, as many as the
-//! plan allows; a sweep needs no thread while it runs.
+//! only it appends to the journal and applies events. Steps run on threads of their own, as
+//! many as the plan allows; a sweep needs no thread while it runs.
 
 mod inbox;
 mod outcomes;
